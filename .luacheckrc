@@ -1,0 +1,8 @@
+std = "lua54"
+codes = true
+self = false
+max_line_length = 100
+max_cyclomatic_complexity = 15
+ignore = { "212/_.*" } -- unused argument with a leading underscore
+exclude_files = { "build" }
+files["spec"] = { std = "+busted" }
