@@ -3,7 +3,7 @@
 # Owns: the test's own directories (below $HOME, since a contained call has a /tmp of its own), its
 # daemon, its tmux server, waiting for texts with a limit, the check for leftovers at the end.
 # A test sets a HOME of its own: every process that efr starts carries it, so leftovers are found.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 set -euo pipefail
 
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -29,8 +29,10 @@ new_home() {
     mkdir -p "$base"
     T=$(mktemp -d "$base/XXXXXX")
     export HOME=$T/home
-    unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME ${!EFR_*} || true
-    EFR_BIN=${saved_bin:?} EFR_LUA=${saved_lua:?}
+    local name
+    for name in XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME "${!EFR_@}"; do
+        [[ $name == EFR_BIN || $name == EFR_LUA ]] || unset "$name"
+    done
     mkdir -p "$HOME/.config/efr" "$HOME/p"
     chmod 700 "$HOME" "$HOME/.config/efr"
     P=$HOME/p
@@ -41,7 +43,6 @@ new_home() {
     PATH=$EFR_BIN:$PATH
     unset TMUX TMUX_PANE
 }
-saved_bin=$EFR_BIN saved_lua=$EFR_LUA
 
 # config [MODE]: config.toml with the scripted provider; the model is $T/model.lua.
 config() {
@@ -103,7 +104,10 @@ finish() {
         local pid
         pid=$(daemon_pid)
         if [[ -n $pid ]] && kill -TERM "$pid" 2>/dev/null; then
-            timeout "$limit" tail --pid="$pid" -f /dev/null || { kill -KILL "$pid"; status=1; }
+            timeout "$limit" tail --pid="$pid" -f /dev/null || {
+                kill -KILL "$pid"
+                status=1
+            }
         fi
         if [[ $status == 0 ]]; then
             wait_no_leftovers
@@ -148,8 +152,7 @@ plain() { sed -u -e 's/\x1b\[[0-9;?]*[a-zA-Z]//g' -e 's/\x1b[][()][^\x07]*\x07//
 seen=0
 see() {
     local from=${2:-$seen}
-    timeout "$limit" bash -c 'tail -c +"$1" -f "$2" | sed -u -e "s/\x1b\[[0-9;?]*[a-zA-Z]//g" -e "s/\r//g" |
-        grep -qE -m1 -- "$3"' _ "$((from + 1))" "$T/screen" "$1" ||
+    python3 "$tests/e2e/see.py" "$T/screen" "$from" "$limit" "$1" ||
         fail "the terminal never showed /$1/: $(tail -c +"$((from + 1))" "$T/screen" | plain | tail -n 40)"
 }
 # mark: later `see` looks only at what is printed from now on.
