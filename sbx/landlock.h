@@ -1,0 +1,29 @@
+/* Landlock rule sets by the ABI of the running kernel.
+ * Owns: the rights of every ABI and the constants that Debian 12's headers lack.
+ * Must not know: plans or which path is a write root; callers name rights by class. */
+#ifndef EFR_SBX_LANDLOCK_H
+#define EFR_SBX_LANDLOCK_H
+
+/* What a path may be used for; the table of docs/sandbox.md. */
+enum landlock_class {
+    LANDLOCK_READ,     /* execute, read file, read dir */
+    LANDLOCK_WRITE,    /* all but device nodes, ioctl_dev and resolve_unix */
+    LANDLOCK_SINK,     /* /dev/null: read, write */
+    LANDLOCK_TERMINAL, /* read, write, ioctl */
+};
+
+/* The ABI of this kernel, or -1 with errno set (ENOSYS, EOPNOTSUPP: Landlock is off). */
+int landlock_abi(void);
+
+/* A rule set that handles every right of the ABI (at least min_abi), with the scopes where
+ * the kernel has them; with_net also handles TCP bind and connect. Returns a descriptor, or
+ * -1 with errno set (ENOTSUP: the ABI is below min_abi). */
+int landlock_ruleset(int min_abi, int with_net);
+
+/* Allows class below the object that the O_PATH descriptor names. Returns 0 or -1, errno. */
+int landlock_allow(int ruleset, int path_fd, enum landlock_class class);
+
+/* Puts this thread and its later children below the rule set. Needs no_new_privs. */
+int landlock_enter(int ruleset);
+
+#endif
