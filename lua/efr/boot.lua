@@ -1,0 +1,111 @@
+-- The first Lua code of a program: seals the globals, connects tasks to the loop, makes the table of ports, and runs
+-- the entry module of the role in a task until it returns an exit code. Knows no feature. Loop thread.
+local strict = require("efr.strict")
+
+local M = {}
+
+local ENTRY <const> = {
+  daemon = { module = "efr.daemon.main", program = "efrd" },
+  cli = { module = "efr.cli.main", program = "efr" },
+}
+
+-- EX_SOFTWARE of sysexits(3): a bug of ours.
+local EXIT_BUG <const> = 70
+
+-- The ports: C modules by their short name and luv as "uv", loaded at the first use, so that a short command pays only
+-- for what it needs.
+local function make_ports(native)
+  local names = { uv = "luv" }
+  for _, name in ipairs(native) do
+    names[name:match("^efr%.(.+)$") or name] = name
+  end
+  return setmetatable({}, {
+    __index = function(ports, key)
+      local name = names[key]
+      if not name then
+        return nil
+      end
+      local module = require(name)
+      rawset(ports, key, module)
+      return module
+    end,
+  })
+end
+
+local function one_shot_timer(uv)
+  return function(ms, fn)
+    local timer = assert(uv.new_timer())
+    local function stop()
+      if timer then
+        timer:close()
+        timer = nil
+      end
+    end
+    timer:start(ms, 0, function()
+      if timer then
+        stop()
+        fn()
+      end
+    end)
+    return stop
+  end
+end
+
+local function setup_tasks(ports)
+  local async = require("efr.util.async")
+  local start_timer
+  async.setup({
+    timer = function(ms, fn)
+      start_timer = start_timer or one_shot_timer(ports.uv)
+      return start_timer(ms, fn)
+    end,
+    on_error = function(text)
+      ports.sys.log_write("error", text)
+    end,
+    traceback = function(co, message)
+      return ports.sys.traceback(co, tostring(message))
+    end,
+  })
+  return async
+end
+
+local function report(program, sys, text)
+  sys.write_stderr(program .. ": " .. tostring(text) .. "\n")
+end
+
+---Runs a program. The entry module's run(ports, args) returns an exit code, or nil and a message.
+---@param role "daemon"|"cli"
+---@param args string[]
+---@return integer exit_code
+function M.start(role, args)
+  strict.seal(_G)
+  local entry = assert(ENTRY[role], "unknown role")
+  local ports = make_ports(require("efr.modules").native())
+  local async = setup_tasks(ports)
+  local sys = ports.sys
+  local main = require(entry.module)
+  local code
+  local task = async.spawn(function()
+    local result, message = main.run(ports, args)
+    if not result then
+      report(entry.program, sys, message or "failed")
+      result = 1
+    end
+    code = result
+    if rawget(ports, "uv") then
+      ports.uv.stop()
+    end
+  end)
+  if not task.done then
+    ports.uv.run()
+  end
+  if code then
+    return code
+  end
+  if not task.done then
+    report(entry.program, sys, "stopped while waiting for something that cannot come")
+  end
+  return EXIT_BUG
+end
+
+return M
