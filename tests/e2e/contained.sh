@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Also as root.
 # auto: the model's shell calls run in the sandbox and give their real output; writes outside are
 # stopped; file tools work; the turn says what it changed. The scripted model decides from the results,
 # so a wrong result ends in another text. Not covered: every row of surface.md (tests/sbx).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Also as root.
 # `efr send` in a pipe: the daemon starts on demand, the reply is on standard output alone, the
 # conversation is kept and shown as typed, SIGTERM ends the daemon clean. Not covered: terminals.
 . "$(dirname "$0")/lib.sh"
