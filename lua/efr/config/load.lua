@@ -1,0 +1,161 @@
+-- Owns: the effective settings: defaults < config.toml < environment < flags, and where each value
+-- comes from.
+-- Must not know: how the file is read from disk, or what a setting does.
+-- Runs in efrd and efr. Pure.
+
+local list = require "efr.util.list"
+local lpegx = require "efr.util.lpegx"
+local schema = require "efr.config.schema"
+local toml = require "efr.config.toml"
+
+local M = {}
+
+-- The only settings that the environment may give.
+local ENVIRONMENT <const> = { EFR_LOG = "log" }
+
+local Config = {}
+Config.__index = Config
+
+---The effective value; nil when it is unset. An unknown name is a bug of ours and raises.
+---@param name string  such as "permissions.mode"
+---@return any
+function Config:get(name)
+  if not self._schema.keys[name] then error("no setting " .. tostring(name), 2) end
+  return self._values[name]
+end
+
+---Where the value comes from.
+---@param name string
+---@return string source  "default", "file", "environment" or "flag"
+function Config:source(name)
+  if not self._schema.keys[name] then error("no setting " .. tostring(name), 2) end
+  return self._sources[name] or "default"
+end
+
+---All settings in the order of the sections, for `config show`.
+---@return { name: string, value: any, source: string, key: table }[]
+function Config:all()
+  return list.map(self._schema.order, function(name)
+    return {
+      name = name, value = self._values[name], source = self:source(name),
+      key = self._schema.keys[name],
+    }
+  end)
+end
+
+local function refuse(reader, entry, message)
+  local pos = entry and (entry.key_from or entry.from) or 1
+  local line = lpegx.line_column(reader.text, pos)
+  return nil, ("%s line %d: %s"):format(reader.path, line, message), "EFR_CONFIG"
+end
+
+local function read_key(reader, full, value, entry)
+  local key = reader.schema.keys[full]
+  if not key then return refuse(reader, entry, "unknown key " .. full) end
+  local fine, err = schema.check(key, value, reader.home)
+  if fine == nil then return refuse(reader, entry, full .. " " .. err) end
+  reader.values[full], reader.sources[full] = fine, "file"
+  return true
+end
+
+local function read_section(reader, name, section, where)
+  for _, key in ipairs(list.keys(section)) do
+    local ok, err, code = read_key(reader, name .. "." .. key, section[key], where[section][key])
+    if not ok then return nil, err, code end
+  end
+  return true
+end
+
+local function read_file(reader)
+  local root, document = toml.parse(reader.text)
+  if not root then return nil, ("%s %s"):format(reader.path, document), "EFR_CONFIG" end
+  for _, name in ipairs(list.keys(root)) do
+    local value, entry = root[name], document.where[root][name]
+    local ok, err, code
+    if reader.known[name] and type(value) == "table" and not toml.is_array(value) then
+      ok, err, code = read_section(reader, name, value, document.where)
+    elseif reader.known[name] then
+      ok, err, code = refuse(reader, entry, name .. " must be a table")
+    elseif type(value) == "table" and getmetatable(value) == nil then
+      ok, err, code = refuse(reader, entry, ("unknown section [%s]"):format(name))
+    else
+      ok, err, code = read_key(reader, name, value, entry)
+    end
+    if not ok then return nil, err, code end
+  end
+  return true
+end
+
+local function override(reader, name, value, source, shown)
+  local fine, err = schema.check(reader.schema.keys[name], value, reader.home)
+  if fine == nil then return nil, ("%s: %s %s"):format(shown, name, err), "EFR_CONFIG" end
+  reader.values[name], reader.sources[name] = fine, source
+  return true
+end
+
+local function overrides(reader, opts)
+  for variable, name in pairs(ENVIRONMENT) do
+    local value = opts.env and opts.env[variable]
+    if value and value ~= "" then
+      local ok, err, code = override(reader, name, value, "environment", variable)
+      if not ok then return nil, err, code end
+    end
+  end
+  for _, name in ipairs(list.keys(opts.flags or {})) do
+    local ok, err, code = override(reader, name, opts.flags[name], "flag", "--" .. name)
+    if not ok then return nil, err, code end
+  end
+  return true
+end
+
+---Reads the settings.
+---@param opts table  schema (efr.ConfigSchema); home (absolute); text (of the file, nil when there
+---  is none); path (of the file, for errors); env (a table, for EFR_LOG); flags ({log = ...})
+---@return table? config
+---@return string? err  names file, line and key
+---@return string? code  "EFR_CONFIG"
+function M.load(opts)
+  local reader = {
+    schema = opts.schema, home = opts.home, text = opts.text or "",
+    path = opts.path or "config.toml", values = {}, sources = {}, known = {},
+  }
+  for name, key in pairs(opts.schema.keys) do
+    local default = key.default
+    if default ~= nil then
+      reader.values[name] = type(default) == "table" and list.copy(default) or default
+    end
+  end
+  for _, section in ipairs(opts.schema.sections) do
+    if section.name ~= "" then reader.known[section.name] = true end
+  end
+  local ok, err, code = read_file(reader)
+  if ok then ok, err, code = overrides(reader, opts) end
+  if not ok then return nil, err, code end
+  return setmetatable({
+    _schema = opts.schema, _values = reader.values, _sources = reader.sources, path = opts.path,
+  }, Config)
+end
+
+local function equal(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+  for key, value in pairs(a) do
+    if not equal(value, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
+---Names of the settings that differ and apply only after a restart of the daemon.
+---@param running table
+---@param fresh table
+---@return string[]
+function M.restart_needed(running, fresh)
+  return list.filter(running._schema.order, function(name)
+    local key = running._schema.keys[name]
+    return key.restart and not equal(running._values[name], fresh._values[name])
+  end)
+end
+
+return M

@@ -1,0 +1,19 @@
+-- Owns: the settings of [permissions].
+-- Must not know: how they are read.
+
+return {
+  name = "permissions",
+  doc = "What runs at once and what asks.",
+  keys = {
+    {
+      name = "mode", type = "choice", default = "cautious",
+      choices = { "manual", "cautious", "auto" },
+      doc = "manual: everything asks. cautious: reads and writes below the project run. " ..
+        "auto: shell commands run in the sandbox.",
+    },
+    {
+      name = "secret_paths", type = "list", items = { type = "path" }, default = {},
+      doc = "More paths that no tool reads or writes, with everything below them.",
+    },
+  },
+}

@@ -1,0 +1,21 @@
+-- Owns: the settings of [shell].
+-- Must not know: how they are read.
+
+return {
+  name = "shell",
+  doc = "The hidden zsh of a conversation.",
+  keys = {
+    {
+      name = "program", type = "path",
+      doc = "The zsh to start; unset: the first zsh on PATH.",
+    },
+    {
+      name = "login", type = "boolean", default = true,
+      doc = "Whether it starts as a login shell.",
+    },
+    {
+      name = "idle_minutes", type = "integer", min = 0, max = 525600, default = 60,
+      doc = "How long an unused hidden shell lives; 0 keeps it.",
+    },
+  },
+}
