@@ -1,0 +1,106 @@
+-- Owns: the permission modes, their base rules, and which mode a turn really has.
+-- Must not know: requirements or how a decision is put together.
+-- Runs in efrd, on the loop thread. Pure.
+--
+-- Policy: what is not known is strict. An unknown mode is manual, an unknown origin is remote.
+
+local list = require "efr.util.list"
+local paths = require "efr.perm.paths"
+
+local M = {}
+
+local LOCAL_ORIGINS <const> = { shell = true, cli = true, proxy = true }
+
+local function rule(id, action, resource, effect, because)
+  if type(resource) == "string" then resource = { kind = resource } end
+  return { id = id, action = action, resource = resource, effect = effect, because = because }
+end
+
+local function class(name)
+  return { kind = "class", class = name }
+end
+
+local ASK_ALL <const> = rule("0", "any", "any", "ask", "everything asks first")
+
+local MANUAL <const> = {
+  ASK_ALL,
+  rule("1", "any", class "secrets", "deny", "secrets stay closed"),
+}
+
+local CAUTIOUS <const> = {
+  rule("0", "any", "any", "ask", "what no other rule knows asks first"),
+  rule("1", "read", "any", "allow", "reading is free"),
+  rule("1a", "read", "mask", "ask",
+    "the sandbox hides this, and its content would go to the model's provider"),
+  rule("2", "write", class "user_data", "ask", "writes of your files ask first"),
+  rule("3", "write", "project", "allow", "writes below the project are free"),
+  rule("4", "write", class "user_config", "ask", "writes of configuration ask first"),
+  rule("5", "write", class "system", "ask", "writes outside your home directory ask first"),
+  rule("6", "write", class "scratch", "allow", "writes in $SCRATCH are free"),
+  rule("7", "any", class "secrets", "deny", "secrets stay closed"),
+}
+
+-- For shell calls. Number 4 is the envelope's roots, which no declaration reaches yet.
+local AUTO <const> = {
+  rule("0", "any", "any", "ask", "what no other rule knows asks first"),
+  rule("1", "read", "any", "allow", "reading is free"),
+  rule("2", "write", "project", "allow", "writes below the project are free"),
+  rule("3", "write", class "scratch", "allow", "writes in $SCRATCH are free"),
+  rule("5", "any", class "secrets", "deny", "secrets stay closed"),
+  rule("6", "execute", "any", "contain", "commands run in the sandbox"),
+}
+
+---The names of the modes, from strict to free.
+M.NAMES = { "manual", "cautious", "auto" }
+
+---Whether prompts of this origin come from this machine.
+---@param origin string?
+---@return boolean
+function M.is_local(origin)
+  return LOCAL_ORIGINS[origin] == true
+end
+
+---The mode that counts for a call: unknown is manual, and a remote origin gets at most cautious.
+---@param mode string?
+---@param origin string?
+---@return string mode
+function M.known(mode, origin)
+  if not list.contains(M.NAMES, mode) then return "manual" end
+  if mode == "auto" and not M.is_local(origin) then return "cautious" end
+  return mode
+end
+
+---The base rules of a call. File tools run in the daemon, not in the sandbox, so in auto they
+---follow the rules of cautious.
+---@param mode string  as known() returns it
+---@param tool string
+---@return table[] rules
+---@return boolean contained  whether the sandbox holds what the rules would ask about
+function M.base(mode, tool)
+  if mode == "manual" then return MANUAL, false end
+  if mode == "auto" and tool == "shell" then return AUTO, true end
+  return CAUTIOUS, false
+end
+
+---The mode of a turn: auto needs a sandbox and a project that is not the home directory.
+---@param asked string  the mode of the setting or of the prompt
+---@param facts { origin: string, machine: efr.Machine, scope: table?, sandbox: table }
+---  sandbox: {available = boolean, reason = string?}
+---@return string mode
+---@return { asked: string, reason: string }? fallback
+function M.of_turn(asked, facts)
+  local mode = M.known(asked, facts.origin)
+  if mode ~= "auto" then return mode end
+  local reason
+  local scope = facts.scope or {}
+  if not facts.sandbox.available then
+    reason = "the sandbox is not available"
+    if facts.sandbox.reason then reason = reason .. ": " .. facts.sandbox.reason end
+  elseif scope.kind == "project" and not paths.project_root(scope.root, facts.machine) then
+    reason = "auto cannot use your home directory as a project"
+  end
+  if reason then return "cautious", { asked = "auto", reason = reason } end
+  return mode
+end
+
+return M

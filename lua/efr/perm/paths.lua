@@ -1,0 +1,256 @@
+-- Owns: what a path is: its normal form, its class, secrets, sealed places, masks, the project.
+-- Must not know: the disk (links are resolved by the caller, which declares both names), rules or
+-- modes.
+-- Runs in efrd, on the loop thread. Pure.
+--
+-- Policy: the target path decides, never the working directory. Everything is compared by whole
+-- components, so /home/u/.sshx is not below /home/u/.ssh. Order: secret, scratch, config roots,
+-- below home, system; then a `.git` component makes configuration of what would be free to write.
+
+local text = require "efr.util.text"
+
+local M = {}
+
+-- Below the home directory, with everything under them.
+local HOME_SECRETS <const> = {
+  ".ssh", ".gnupg", ".password-store", ".local/share/keyrings", ".netrc", ".aws/credentials",
+  ".aws/sso/cache", ".azure", ".config/gcloud", ".docker/config.json", ".kube/config",
+  ".codex/auth.json", ".git-credentials", ".config/gh/hosts.yml", ".npmrc", ".pypirc",
+  ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".vault-token",
+  ".terraform.d/credentials.tfrc.json", ".config/hub", ".config/github-copilot", ".gcm",
+}
+local SYSTEM_SECRETS <const> = { "/etc/shadow", "/etc/gshadow" }
+-- Below /proc/<anything>/ and /proc/<p>/task/<t>/: other views of memory, environment and files.
+local PROC_SECRETS <const> = {
+  environ = true, root = true, cwd = true, fd = true, map_files = true, mem = true,
+}
+-- Dot entries of the home directory that hold data, not configuration.
+local DATA_DIRS <const> = { ".local/share", ".local/state", ".cache" }
+
+-- Normal form ----------------------------------------------------------------------------------
+
+-- `.` and empty components dropped, `..` taken back, never above the root. nil: no absolute path.
+local function lexical(path)
+  if path:sub(1, 1) ~= "/" or path:find("\0", 1, true) then return nil end
+  local out = {}
+  for part in path:gmatch("[^/]+") do
+    if part == ".." then
+      out[#out] = nil
+    elseif part ~= "." then
+      out[#out + 1] = part
+    end
+  end
+  return "/" .. table.concat(out, "/")
+end
+
+---Whether path is dir or below it. Both in normal form.
+---@param path string
+---@param dir string
+---@return boolean
+function M.within(path, dir)
+  return dir == "/" or path == dir or text.starts_with(path, dir .. "/")
+end
+
+---Whether path is strictly below dir.
+---@param path string
+---@param dir string
+---@return boolean
+function M.below(path, dir)
+  return path ~= dir and M.within(path, dir)
+end
+
+-- The home directory in normal form. A wrong machine is a bug of the caller and raises, which the
+-- engine turns into a denial.
+local function home_of(machine)
+  local home = lexical(machine.home)
+  assert(home and home ~= "/", "the home directory is / or not absolute")
+  return home
+end
+
+local function overlap(a, b)
+  return M.within(a, b) or M.within(b, a)
+end
+
+local function aliases_of(machine, home)
+  local out = {}
+  for i, alias in ipairs(machine.aliases or {}) do
+    local normal = lexical(alias)
+    assert(normal and normal ~= "/", "an alias of the home directory is / or not absolute")
+    if normal ~= home then
+      assert(not overlap(normal, home), "an alias of the home directory overlaps it")
+      for j = 1, #out do assert(not overlap(normal, out[j]), "two aliases overlap") end
+      out[#out + 1] = normal
+    end
+    assert(i <= 64, "too many aliases of the home directory")
+  end
+  return out
+end
+
+---The normal form: lexical, with every alias of the home directory rewritten to the home directory.
+---@param path string
+---@param machine efr.Machine
+---@return string? normal  nil when the path is not absolute
+function M.normalise(path, machine)
+  local normal = lexical(path)
+  if not normal then return nil end
+  local home = home_of(machine)
+  for _, alias in ipairs(aliases_of(machine, home)) do
+    if M.within(normal, alias) then return home .. normal:sub(#alias + 1) end
+  end
+  return normal
+end
+
+---@class efr.Machine
+---@field home string  the user's home directory
+---@field aliases string[]?  other names of it, such as its resolved form
+---@field scratch string?  the conversation's $SCRATCH
+---@field config_roots string[]?  directories that count as configuration
+---@field secrets_dir string?  efr's own credentials: sealed
+---@field secret_paths string[]?  more secrets of the user's choice
+---@field write_sealed string[]?  efr's configuration and the files behind its links
+---@field masks string[]?  what the sandbox hides although it is no secret
+
+local function any_within(path, roots, machine)
+  for _, root in ipairs(roots or {}) do
+    local normal = M.normalise(root, machine)
+    if normal and M.within(path, normal) then return true end
+  end
+  return false
+end
+
+local function any_below(dir, roots, machine)
+  for _, root in ipairs(roots or {}) do
+    local normal = M.normalise(root, machine)
+    if normal and M.below(normal, dir) then return true end
+  end
+  return false
+end
+
+-- Secrets --------------------------------------------------------------------------------------
+
+local function proc_secret(path)
+  local rest = path:match("^/proc/[^/]+/(.+)$")
+  if not rest then return false end
+  if PROC_SECRETS[rest:match("^[^/]+")] then return true end
+  local name = rest:match("^task/[^/]+/([^/]+)")
+  return name ~= nil and PROC_SECRETS[name] == true
+end
+
+-- A tree that reaches the environment of a process.
+local function proc_tree(path)
+  return path == "/" or path == "/proc" or path:find("^/proc/[^/]+$") ~= nil
+    or path:find("^/proc/[^/]+/task$") ~= nil or path:find("^/proc/[^/]+/task/[^/]+$") ~= nil
+end
+
+local function each_secret(machine, fn)
+  local home = home_of(machine)
+  for _, name in ipairs(HOME_SECRETS) do
+    if fn(home .. "/" .. name) then return true end
+  end
+  for _, path in ipairs(SYSTEM_SECRETS) do
+    if fn(path) then return true end
+  end
+  for _, path in ipairs(machine.secret_paths or {}) do
+    local normal = M.normalise(path, machine)
+    if normal and fn(normal) then return true end
+  end
+  local sealed = machine.secrets_dir and M.normalise(machine.secrets_dir, machine)
+  return sealed ~= nil and fn(sealed) or false
+end
+
+---Whether the path is a secret or below one.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.is_secret(path, machine)
+  return proc_secret(path) or each_secret(machine, function(secret)
+    return M.within(path, secret)
+  end)
+end
+
+---Whether a secret lies strictly below the path.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.holds_secret(path, machine)
+  return proc_tree(path) or each_secret(machine, function(secret)
+    return M.below(secret, path)
+  end)
+end
+
+---Whether the path is efr's own credentials: no rule opens them.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.is_sealed(path, machine)
+  return any_within(path, { machine.secrets_dir }, machine)
+end
+
+---Whether the path is efr's configuration: no tool writes it.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.is_write_sealed(path, machine)
+  return any_within(path, machine.write_sealed, machine)
+end
+
+---Whether efr's configuration lies strictly below the path.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.holds_write_sealed(path, machine)
+  return any_below(path, machine.write_sealed, machine)
+end
+
+---Whether the sandbox hides the path although it is no secret.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.is_masked(path, machine)
+  return any_within(path, machine.masks, machine)
+end
+
+-- Classes --------------------------------------------------------------------------------------
+
+local function home_class(path, home)
+  if not M.below(path, home) then return "user_data" end
+  local rest = path:sub(#home + 2)
+  if rest:sub(1, 1) ~= "." then return "user_data" end
+  for _, dir in ipairs(DATA_DIRS) do
+    if M.within(path, home .. "/" .. dir) then return "user_data" end
+  end
+  return "user_config"
+end
+
+local function plain_class(path, machine)
+  local home = home_of(machine)
+  if any_within(path, { machine.scratch }, machine) then return "scratch" end
+  if any_within(path, machine.config_roots, machine) then return "user_config" end
+  if M.within(path, home) then return home_class(path, home) end
+  return "system"
+end
+
+---The class of a path.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return string class  "scratch", "user_config", "user_data", "system" or "secrets"
+function M.class(path, machine)
+  if M.is_secret(path, machine) then return "secrets" end
+  local class = plain_class(path, machine)
+  local free = class == "scratch" or class == "user_data"
+  if free and (path .. "/"):find("/.git/", 1, true) then return "user_config" end
+  return class
+end
+
+---Whether a directory can count as a project: `/`, the home directory and what is above it
+---never do.
+---@param root string
+---@param machine efr.Machine
+---@return string? normal  the root in normal form; nil when it does not count
+function M.project_root(root, machine)
+  local normal = M.normalise(root, machine)
+  if not normal or M.within(home_of(machine), normal) then return nil end
+  return normal
+end
+
+return M
