@@ -3,8 +3,8 @@
 -- Knows nothing of what events mean beyond store/projections.lua, nothing of the wire.
 -- Main thread of efrd; append waits for the commit and runs in a coroutine.
 local async = require "efr.util.async"
+local exact = require "efr.util.exact"
 local projections = require "efr.store.projections"
-local text_util = require "efr.util.text"
 
 local M = {}
 
@@ -53,25 +53,8 @@ function M.new(deps)
   return self
 end
 
--- A copy of `value` in which every string is UTF-8. A named field that was not keeps its exact
--- bytes in NAME_b64.
 local function cleaned(self, value)
-  if type(value) == "string" then
-    return self.text.is_utf8(value) and value or self.text.clean(value)
-  elseif type(value) ~= "table" then
-    return value
-  end
-  local copy = {}
-  for key, item in pairs(value) do
-    if type(key) == "string" and not self.text.is_utf8(key) then
-      key = self.text.clean(key)
-    end
-    copy[key] = cleaned(self, item)
-    if type(key) == "string" and type(item) == "string" and copy[key] ~= item then
-      copy[key .. "_b64"] = text_util.base64(item)
-    end
-  end
-  return setmetatable(copy, getmetatable(value))
+  return exact.clean(value, self.text)
 end
 
 local function encode(self, value)

@@ -1,0 +1,121 @@
+-- Connections: accepts peers, checks who they are, gives them their scopes and keeps the list.
+-- Knows nothing of methods. Main thread of efrd.
+local dispatch = require "efr.daemon.dispatch"
+local peers = require "efr.daemon.peers"
+local session = require "efr.daemon.session"
+local socket = require "efr.daemon.socket"
+
+local M = {}
+
+local STAT_MAX <const> = 4096
+
+local Server = {}
+Server.__index = Server
+
+--- @param app table  ports, log, dispatch (see app.lua), shells (may be nil)
+function M.new(app)
+  return setmetatable({
+    app = app, ports = app.ports, log = app.log:part("server"), sessions = {},
+    uid = app.ports.sys.getuid(),
+  }, Server)
+end
+
+local function read_stat(fs)
+  return function(pid)
+    return (fs.read_file(("/proc/%d/stat"):format(pid), STAT_MAX))
+  end
+end
+
+-- Who is it? nil = not served.
+local function identify(self, pipe)
+  local cred, err = self.ports.sys.peer_cred(pipe:fileno())
+  if not cred then
+    self.log:warn("peer credentials: %s", err)
+    return nil
+  elseif cred.uid ~= self.uid then
+    self.log:warn("refused a connection of uid %d", cred.uid)
+    return nil
+  end
+  local shells = self.app.shells and self.app.shells:pids() or {}
+  return {
+    pid = cred.pid, uid = cred.uid,
+    model_side = peers.is_model_side(cred.pid, shells, read_stat(self.ports.fs)),
+  }
+end
+
+local function timer(uv)
+  return function(ms, fn)
+    local handle = assert(uv.new_timer())
+    local function stop()
+      if not handle:is_closing() then
+        handle:close()
+      end
+    end
+    handle:start(ms, 0, function()
+      stop()
+      fn()
+    end)
+    return stop
+  end
+end
+
+--- Serves a connected pipe.
+--- @return table|nil session
+function Server:accept(pipe)
+  local peer = identify(self, pipe)
+  if not peer then
+    pipe:close()
+    return nil
+  end
+  local one = session.new {
+    pipe = pipe, json = self.ports.json, log = self.log, peer = peer,
+    scopes = dispatch.scopes_up_to(peer.model_side and "read" or "admin"),
+    timer = timer(self.ports.uv),
+    on_message = function(sender, request)
+      self.app.dispatch:handle(sender, request)
+    end,
+    on_close = function(closed)
+      self.sessions[closed] = nil
+    end,
+  }
+  self.sessions[one] = true
+  one:start()
+  return one
+end
+
+--- Opens the socket and serves.
+--- @return true|nil, string|nil message, string|nil code
+function Server:listen(path)
+  local opened, err, code = socket.open(self.ports, path)
+  if not opened then
+    return nil, err, code
+  end
+  self.socket = opened
+  local ok, why = opened:listen(function(pipe)
+    self:accept(pipe)
+  end, function(message)
+    self.log:warn("%s", message)
+  end)
+  if not ok then
+    opened:close()
+    return nil, ("listen on %s: %s"):format(path, why), "EFR_SOCKET"
+  end
+  return true
+end
+
+--- Takes no new connection.
+function Server:stop_listening()
+  if self.socket then
+    self.socket:close()
+  end
+end
+
+--- Ends the connections; what is queued is still written.
+function Server:close()
+  self:stop_listening()
+  for one in pairs(self.sessions) do
+    one:close()
+  end
+end
+
+return M
