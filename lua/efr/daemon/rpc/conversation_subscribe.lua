@@ -77,37 +77,40 @@ local function send_feed(app, stream, feed, mark)
   end
 end
 
+-- Undoes what a subscription registered, however it ends.
+local function cleanup()
+  return setmetatable({}, {
+    __close = function(list)
+      for _, fn in ipairs(list) do
+        fn()
+      end
+    end,
+  })
+end
+
 local function handler(app, session, params, stream)
   local id, feed = params.conversation_id, follow.new()
-  local undo = {
-    app.log_store:subscribe(id, function(row)
-      feed:event(row)
-    end),
-  }
+  local undo <close> = cleanup()
+  undo[1] = app.store:subscribe(id, function(row)
+    feed:event(row)
+  end)
   local start, err, code = read_start(app, params)
   if not start then
-    undo[1]()
     return nil, err, code
   end
   undo[2] = app.followers:add(id, session.tty)
-  if params.drafts and app.conversations then
-    undo[3] = app.conversations:drafts(id, function(draft)
+  undo[3] = stream.token:on_cancel(function()
+    feed:finish("cancelled")
+  end)
+  if params.drafts then
+    undo[4] = app.conversations:drafts(id, function(draft)
       feed:draft(draft)
     end)
   end
-  undo[#undo + 1] = stream.token:on_cancel(function()
-    feed:finish("cancelled")
-  end)
-  local result, message, data
-  if send_start(app, stream, start) then
-    result, message, code, data = send_feed(app, stream, feed, start.hwm)
-  else
-    result = {}
+  if not send_start(app, stream, start) then
+    return {}
   end
-  for _, fn in ipairs(undo) do
-    fn()
-  end
-  return result, message, code, data
+  return send_feed(app, stream, feed, start.hwm)
 end
 
 return {

@@ -1,0 +1,107 @@
+-- The settings that are in force: read at the start, read again on SIGHUP, admin.config_reload and
+-- a change of the projects. An error keeps the old ones; a key that needs a restart keeps its
+-- running value.
+-- Knows nothing of what a setting does. Main thread of efrd; nothing here waits.
+local load = require "efr.config.load"
+
+local M = {}
+
+local FILE_MAX <const> = 1024 * 1024
+
+-- What everybody holds as app.config: stays the same object over reloads.
+local Settings = {}
+Settings.__index = Settings
+
+--- The effective value of a setting, such as "permissions.mode".
+function Settings:get(name)
+  return (self.held[name] and self.first or self.current):get(name)
+end
+
+--- Where the value comes from.
+function Settings:source(name)
+  return (self.held[name] and self.first or self.current):source(name)
+end
+
+--- All settings, as config.load's :all().
+function Settings:all()
+  local list = self.current:all()
+  for _, entry in ipairs(list) do
+    entry.value, entry.source = self:get(entry.name), self:source(entry.name)
+  end
+  return list
+end
+
+--- Names of the settings that wait for a restart, sorted.
+function Settings:restart_needed()
+  local names = {}
+  for name in pairs(self.held) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+--- Calls `fn(settings)` after each reload that was applied.
+function Settings:on_change(fn)
+  self.listeners[#self.listeners + 1] = fn
+end
+
+local function read(self)
+  local text, err, code = self.fs.read_file(self.path, FILE_MAX)
+  if not text and code ~= "ENOENT" then
+    return nil, ("%s: %s"):format(self.path, err), code
+  end
+  return load.load {
+    schema = self.schema, home = self.home, text = text, path = self.path, env = self.env,
+    flags = self.flags,
+  }
+end
+
+--- Reads config.toml again.
+--- @return true|nil applied, string|nil message  the old settings stay
+function Settings:reload()
+  local fresh, err, code = read(self)
+  if not fresh then
+    self.reload_error = err
+    self.log:error("config: %s; the old settings stay", err)
+    return nil, err, code
+  end
+  self.reload_error = nil
+  self.held = {}
+  for _, name in ipairs(load.restart_needed(self.first, fresh)) do
+    self.held[name] = true
+  end
+  self.current = fresh
+  self.log:info("config read again")
+  for _, fn in ipairs(self.listeners) do
+    fn(self)
+  end
+  return true
+end
+
+--- @class efr.daemon.SettingsDeps
+--- @field fs table
+--- @field log table
+--- @field schema table      of config.schema
+--- @field path string       config.toml
+--- @field home string
+--- @field env table         for EFR_LOG
+--- @field flags table
+
+--- Reads the settings for the first time.
+--- @param deps efr.daemon.SettingsDeps
+--- @return table|nil settings, string|nil message, string|nil code
+function M.new(deps)
+  local self = setmetatable({
+    fs = deps.fs, log = deps.log, schema = deps.schema, path = deps.path, home = deps.home,
+    env = deps.env, flags = deps.flags, held = {}, listeners = {},
+  }, Settings)
+  local first, err, code = read(self)
+  if not first then
+    return nil, err, code
+  end
+  self.first, self.current = first, first
+  return self
+end
+
+return M
