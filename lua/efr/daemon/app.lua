@@ -1,13 +1,18 @@
 -- The daemon as a whole: builds its parts in the order of a start and ends them in the order of a
 -- stop. `app` is what every part of the daemon gets:
---   ports, log, env, flags, paths, version, daemon_id, boot_id, started_at
+--   ports, log, env, flags, version, daemon_id, boot_id, started_at (us), traceback
+--   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), store (store/log), query (store/query), followers, notices
 --   shells, sandbox, providers, conversations, projects   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
+local calls = require "efr.sbx.calls"
 local dispatch = require "efr.daemon.dispatch"
+local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
 local paths = require "efr.config.paths"
+local pool = require "efr.shell.pool"
+local providers = require "efr.model.providers"
 local reconcile = require "efr.store.reconcile"
 local reload = require "efr.daemon.reload"
 local roots = require "efr.daemon.roots"
@@ -24,14 +29,6 @@ local FILE_MODE <const> = 384 -- 0600
 local SMALL_FILE <const> = 4096
 local UUID <const> = "^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$"
 
--- Built after the store and before the socket, in this order: field of app, module.
-local PARTS <const> = {
-  { "providers", "efr.model.providers" },
-  { "sandbox", "efr.sbx.calls" },
-  { "shells", "efr.shell.pool" },
-  { "conversations", "efr.conv.manager" },
-}
-
 local App = {}
 App.__index = App
 
@@ -44,7 +41,10 @@ local function find_roots(app)
   if not found then
     return nil, err, code
   end
-  app.paths = found
+  app.roots, app.paths = found, {}
+  for name, root in pairs(found) do
+    app.paths[name] = root.path
+  end
   app.files = {
     lock = found.data.path .. "/daemon.lock",
     daemon_id = found.data.path .. "/daemon_id",
@@ -67,7 +67,7 @@ local function lock_holder(app)
   local text = app.ports.fs.read_file(app.files.json, SMALL_FILE)
   local there = text and app.ports.json.decode(text)
   if type(there) == "table" and there.boot_id and there.boot_id ~= app.boot_id then
-    return "another efrd is running on another machine that shares " .. app.paths.data.path
+    return "another efrd is running on another machine that shares " .. app.paths.data
   end
   return "another efrd is running"
 end
@@ -131,7 +131,7 @@ local function open_store(app)
   local ports, log = app.ports, app.log:part("store")
   local db, err, code = schema.open {
     store = ports.store, fs = ports.fs, log = log, path = app.files.database,
-    data_dir = app.paths.data.path, migrations = migrations(app),
+    data_dir = app.paths.data, migrations = migrations(app),
   }
   if not db then
     return nil, err, code
@@ -180,9 +180,25 @@ local function settle_last_run(app)
   return true
 end
 
+-- Parts of other folders, in the order in which they are built.
+local PARTS <const> = {
+  { "providers", function(app)
+    return providers.new {
+      ports = app.ports, home = app.env.HOME, version = app.version,
+      secrets_dir = app.paths.data .. "/secrets",
+      config = function()
+        return app.config
+      end,
+    }
+  end },
+  { "sandbox", calls.new },
+  { "shells", pool.new },
+  { "conversations", manager.new },
+}
+
 local function build_parts(app)
   for _, part in ipairs(PARTS) do
-    local built, err, code = require(part[2]).new(app)
+    local built, err, code = part[2](app)
     if not built then
       return nil, ("%s: %s"):format(part[1], err), code
     end

@@ -11,8 +11,8 @@ local M = {}
 M.APPLICATION_ID = 1701212777 -- "efri", set by migrations/0001_base.sql
 M.PAGE = 512 -- events per transaction of a rebuild
 
--- Above this size the start trusts the pages that it does not read.
-local QUICK_CHECK_BYTES <const> = 32 * 1024 * 1024
+-- Above this size the start does not read the whole file to find damage.
+local CHECK_BYTES <const> = 32 * 1024 * 1024
 
 --- The migrations in order, from the names and texts of the embedded files.
 --- @param names string[] such as "0001_base"
@@ -90,10 +90,10 @@ local function check(deps, db, newest)
       newest))
   end
   local stat = deps.fs.stat(deps.path)
-  if stat and stat.size <= QUICK_CHECK_BYTES then
-    local verdict, problem = pragma(db, "quick_check(1)")
-    if verdict ~= "ok" then
-      return refuse(deps, "is damaged: " .. tostring(verdict or problem))
+  if stat and stat.size <= CHECK_BYTES then
+    local sound, problem = db:check()
+    if not sound then
+      return refuse(deps, "is damaged: " .. tostring(problem))
     end
   end
   return version, false

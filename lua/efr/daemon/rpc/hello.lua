@@ -40,7 +40,7 @@ local function handler(app, session, params)
     version = app.version,
     capabilities = { admin = session.scopes.admin },
     paths = {
-      scratch_root = app.paths.data.path .. "/scratch", data_dir = app.paths.data.path,
+      scratch_root = app.paths.data .. "/scratch", data_dir = app.paths.data,
     },
     challenge = challenge(app),
   }
