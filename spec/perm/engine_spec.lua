@@ -33,8 +33,8 @@ local CAUTIOUS = {
 }
 
 local ITEMS = {
-  req.network(), req.interactive(), req.nested_shell(), req.destructive(), req.line("ls",
-    "/home/u"),
+  req.network(), req.interactive(), req.nested_shell(), req.destructive(),
+  req.line("ls", "/home/u"),
   req.read("/home/u", { tree = true }), req.read("/"), req.write("/home/u"),
 }
 for _, row in ipairs(CAUTIOUS) do
@@ -125,15 +125,15 @@ describe("perm.engine", function()
       },
     }, reasons)
     local sealed = decide({ req.read("/home/u/.local/share/efr/secrets/k") }).reasons[1]
-    assert.equal("read /home/u/.local/share/efr/secrets/k: deny, because efr's credentials are sealed",
-      sealed.text)
+    assert.equal("read /home/u/.local/share/efr/secrets/k: deny, " ..
+      "because efr's credentials are sealed", sealed.text)
     assert.is_nil(sealed.rule)
   end)
 
   it("orders reasons: paths as declared, line, network, interactive, nested shell", function()
     local reasons = decide({
-      req.nested_shell(), req.interactive(), req.network(), req.line("ls\n" ..
-        ("\u{e9}"):rep(200), "/"),
+      req.nested_shell(), req.interactive(), req.network(),
+      req.line("ls\n" .. ("\u{e9}"):rep(200), "/"),
       req.write("/b"), req.read("/a"),
     }, { tool = "shell" }).reasons
     local subjects = {}
@@ -146,8 +146,8 @@ describe("perm.engine", function()
     for _, changes in ipairs {
       { machine = machine { home = "/" } }, { machine = false }, { requirements = false },
       { requirements = { { kind = "no such" } } }, { machine = machine { secret_paths = { 7 } } },
-      { machine = machine { aliases = { "/home" } } }, { requirements = {},
-        machine = { home = "x" } },
+      { machine = machine { aliases = { "/home" } } },
+      { requirements = {}, machine = { home = "x" } },
       { scope = { kind = "project" } }, { mode = {}, machine = {} },
     } do
       local decision = decide({ req.read("/x") }, changes)

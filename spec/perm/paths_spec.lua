@@ -6,8 +6,8 @@ local M = machine()
 local function class(path) return paths.class(assert(paths.normalise(path, M)), M) end
 
 local CLASSES = {
-  { "/home/u/notes.txt", "user_data" }, { "/home/u", "user_data" }, { "/home/u/p/app/a.c",
-    "user_data" },
+  { "/home/u/notes.txt", "user_data" }, { "/home/u", "user_data" },
+  { "/home/u/p/app/a.c", "user_data" },
   { "/home/u/.zshrc", "user_config" }, { "/home/u/.config/nvim/init.lua", "user_config" },
   { "/home/u/.local", "user_config" }, { "/home/u/.local/bin/x", "user_config" },
   { "/home/u/.local/share/x", "user_data" }, { "/home/u/.local/state", "user_data" },
@@ -70,8 +70,8 @@ describe("perm.paths", function()
 
   it("normalises", function()
     local rows = {
-      { "/a/./b//c/", "/a/b/c" }, { "/a/../../b", "/b" }, { "/", "/" }, { "/var/home/u",
-        "/home/u" },
+      { "/a/./b//c/", "/a/b/c" }, { "/a/../../b", "/b" }, { "/", "/" },
+      { "/var/home/u", "/home/u" },
       { "/var/home/u/x", "/home/u/x" }, { "/var/home/ux", "/var/home/ux" },
       { "/var/home/u/../v", "/var/home/v" }, { "/x/../var/home/u/.ssh", "/home/u/.ssh" },
     }

@@ -28,8 +28,7 @@ local SHOWN_BYTES <const> = 200
 
 ---@class efr.Decision
 ---@field effect string
----@field reasons efr.Reason[]  in the order: paths, line, network, interactive, nested shell,
-  others
+---@field reasons efr.Reason[]  first paths, then line, network, interactive, nested shell, others
 
 local function by_rule(subject, rule)
   return {
@@ -171,14 +170,14 @@ local function decide(input)
   local ok, err = requirements.check(input.requirements)
   if not ok then error(err, 0) end
   local mode = modes.known(input.mode, input.origin)
-  local call = { mode = mode, machine = input.machine, remote = not modes.is_local(input.origin) }
+  -- Prepared also for a call without a path, which must not be judged on a machine without sense.
+  local machine = paths.prepare(input.machine)
+  local call = { mode = mode, machine = machine, remote = not modes.is_local(input.origin) }
   call.rules, call.contained = modes.base(mode, input.tool)
   local scope = input.scope or {}
   if scope.kind == "project" then
-    call.project = paths.project_root(scope.root, input.machine)
+    call.project = paths.project_root(scope.root, machine)
   end
-  -- Also a call without a path must not be judged on a machine that makes no sense.
-  paths.normalise("/", input.machine)
   return reasons_of(call, input.requirements)
 end
 

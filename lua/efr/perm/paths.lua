@@ -73,7 +73,7 @@ end
 
 local function aliases_of(machine, home)
   local out = {}
-  for i, alias in ipairs(machine.aliases or {}) do
+  for _, alias in ipairs(machine.aliases or {}) do
     local normal = lexical(alias)
     assert(normal and normal ~= "/", "an alias of the home directory is / or not absolute")
     if normal ~= home then
@@ -81,23 +81,8 @@ local function aliases_of(machine, home)
       for j = 1, #out do assert(not overlap(normal, out[j]), "two aliases overlap") end
       out[#out + 1] = normal
     end
-    assert(i <= 64, "too many aliases of the home directory")
   end
   return out
-end
-
----The normal form: lexical, with every alias of the home directory rewritten to the home directory.
----@param path string
----@param machine efr.Machine
----@return string? normal  nil when the path is not absolute
-function M.normalise(path, machine)
-  local normal = lexical(path)
-  if not normal then return nil end
-  local home = home_of(machine)
-  for _, alias in ipairs(aliases_of(machine, home)) do
-    if M.within(normal, alias) then return home .. normal:sub(#alias + 1) end
-  end
-  return normal
 end
 
 ---@class efr.Machine
@@ -110,18 +95,65 @@ end
 ---@field write_sealed string[]?  efr's configuration and the files behind its links
 ---@field masks string[]?  what the sandbox hides although it is no secret
 
-local function any_within(path, roots, machine)
-  for _, root in ipairs(roots or {}) do
-    local normal = M.normalise(root, machine)
-    if normal and M.within(path, normal) then return true end
+local Prepared = {}
+
+local function rewrite(normal, prepared)
+  for _, alias in ipairs(prepared.aliases) do
+    if M.within(normal, alias) then return prepared.home .. normal:sub(#alias + 1) end
+  end
+  return normal
+end
+
+-- A list of the machine in normal form; what is no absolute path drops out.
+local function normal_list(list, prepared)
+  local out = {}
+  for _, path in ipairs(list or {}) do
+    local normal = lexical(path)
+    if normal then out[#out + 1] = rewrite(normal, prepared) end
+  end
+  return out
+end
+
+---The machine with every path in normal form. Each function here takes either; preparing once
+---saves the work of doing it for each path.
+---@param machine efr.Machine
+---@return table prepared
+function M.prepare(machine)
+  if getmetatable(machine) == Prepared then return machine end
+  local home = home_of(machine)
+  local out = setmetatable({ home = home, aliases = aliases_of(machine, home) }, Prepared)
+  out.scratch = normal_list({ machine.scratch }, out)
+  out.config_roots = normal_list(machine.config_roots, out)
+  out.sealed = normal_list({ machine.secrets_dir }, out)
+  out.write_sealed = normal_list(machine.write_sealed, out)
+  out.masks = normal_list(machine.masks, out)
+  out.secrets = normal_list(machine.secret_paths, out)
+  for _, name in ipairs(HOME_SECRETS) do out.secrets[#out.secrets + 1] = home .. "/" .. name end
+  for _, path in ipairs(SYSTEM_SECRETS) do out.secrets[#out.secrets + 1] = path end
+  out.secrets[#out.secrets + 1] = out.sealed[1]
+  return out
+end
+
+---The normal form: lexical, with every alias of the home directory rewritten to the home
+---directory.
+---@param path string
+---@param machine efr.Machine
+---@return string? normal  nil when the path is not absolute
+function M.normalise(path, machine)
+  local normal = lexical(path)
+  return normal and rewrite(normal, M.prepare(machine))
+end
+
+local function any_within(path, roots)
+  for _, root in ipairs(roots) do
+    if M.within(path, root) then return true end
   end
   return false
 end
 
-local function any_below(dir, roots, machine)
-  for _, root in ipairs(roots or {}) do
-    local normal = M.normalise(root, machine)
-    if normal and M.below(normal, dir) then return true end
+local function any_below(dir, roots)
+  for _, root in ipairs(roots) do
+    if M.below(root, dir) then return true end
   end
   return false
 end
@@ -142,30 +174,12 @@ local function proc_tree(path)
     or path:find("^/proc/[^/]+/task$") ~= nil or path:find("^/proc/[^/]+/task/[^/]+$") ~= nil
 end
 
-local function each_secret(machine, fn)
-  local home = home_of(machine)
-  for _, name in ipairs(HOME_SECRETS) do
-    if fn(home .. "/" .. name) then return true end
-  end
-  for _, path in ipairs(SYSTEM_SECRETS) do
-    if fn(path) then return true end
-  end
-  for _, path in ipairs(machine.secret_paths or {}) do
-    local normal = M.normalise(path, machine)
-    if normal and fn(normal) then return true end
-  end
-  local sealed = machine.secrets_dir and M.normalise(machine.secrets_dir, machine)
-  return sealed ~= nil and fn(sealed) or false
-end
-
 ---Whether the path is a secret or below one.
 ---@param path string  in normal form
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_secret(path, machine)
-  return proc_secret(path) or each_secret(machine, function(secret)
-    return M.within(path, secret)
-  end)
+  return proc_secret(path) or any_within(path, M.prepare(machine).secrets)
 end
 
 ---Whether a secret lies strictly below the path.
@@ -173,9 +187,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.holds_secret(path, machine)
-  return proc_tree(path) or each_secret(machine, function(secret)
-    return M.below(secret, path)
-  end)
+  return proc_tree(path) or any_below(path, M.prepare(machine).secrets)
 end
 
 ---Whether the path is efr's own credentials: no rule opens them.
@@ -183,7 +195,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_sealed(path, machine)
-  return any_within(path, { machine.secrets_dir }, machine)
+  return any_within(path, M.prepare(machine).sealed)
 end
 
 ---Whether the path is efr's configuration: no tool writes it.
@@ -191,7 +203,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_write_sealed(path, machine)
-  return any_within(path, machine.write_sealed, machine)
+  return any_within(path, M.prepare(machine).write_sealed)
 end
 
 ---Whether efr's configuration lies strictly below the path.
@@ -199,7 +211,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.holds_write_sealed(path, machine)
-  return any_below(path, machine.write_sealed, machine)
+  return any_below(path, M.prepare(machine).write_sealed)
 end
 
 ---Whether the sandbox hides the path although it is no secret.
@@ -207,7 +219,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_masked(path, machine)
-  return any_within(path, machine.masks, machine)
+  return any_within(path, M.prepare(machine).masks)
 end
 
 -- Classes --------------------------------------------------------------------------------------
@@ -223,10 +235,9 @@ local function home_class(path, home)
 end
 
 local function plain_class(path, machine)
-  local home = home_of(machine)
-  if any_within(path, { machine.scratch }, machine) then return "scratch" end
-  if any_within(path, machine.config_roots, machine) then return "user_config" end
-  if M.within(path, home) then return home_class(path, home) end
+  if any_within(path, machine.scratch) then return "scratch" end
+  if any_within(path, machine.config_roots) then return "user_config" end
+  if M.within(path, machine.home) then return home_class(path, machine.home) end
   return "system"
 end
 
@@ -235,6 +246,7 @@ end
 ---@param machine efr.Machine
 ---@return string class  "scratch", "user_config", "user_data", "system" or "secrets"
 function M.class(path, machine)
+  machine = M.prepare(machine)
   if M.is_secret(path, machine) then return "secrets" end
   local class = plain_class(path, machine)
   local free = class == "scratch" or class == "user_data"
@@ -248,8 +260,9 @@ end
 ---@param machine efr.Machine
 ---@return string? normal  the root in normal form; nil when it does not count
 function M.project_root(root, machine)
+  machine = M.prepare(machine)
   local normal = M.normalise(root, machine)
-  if not normal or M.within(home_of(machine), normal) then return nil end
+  if not normal or M.within(machine.home, normal) then return nil end
   return normal
 end
 
