@@ -151,6 +151,9 @@ static int json_decode(lua_State *L)
                        &error);
     if (!*slot) {
         struct efr_err err;
+        char *near = strstr(error.text, " near '");
+        if (near) /* it quotes the text, and that may be a secret */
+            *near = '\0';
         efr_err_set(&err, "EFR_JSON", "JSON: %s at byte %d", error.text, error.position);
         return luax_push_err(L, &err);
     }
@@ -160,8 +163,17 @@ static int json_decode(lua_State *L)
 
 /* ---- encode ---- */
 
+static const void *array_type_of(lua_State *L)
+{
+    luaL_getmetatable(L, ARRAY_TYPE);
+    const void *type = lua_topointer(L, -1);
+    lua_pop(L, 1);
+    return type;
+}
+
 struct encoder {
     lua_State *L;
+    const void *array_type; /* address of the array metatable */
     int precision; /* digits that every float of the value needs */
     struct efr_err err;
 };
@@ -265,13 +277,12 @@ static json_t *make_object(struct encoder *enc, int arg, int depth)
     return object;
 }
 
-static int has_array_type(lua_State *L, int arg)
+static int has_array_type(lua_State *L, int arg, const void *array_type)
 {
     if (!lua_getmetatable(L, arg))
         return 0;
-    luaL_getmetatable(L, ARRAY_TYPE);
-    int same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
+    int same = lua_topointer(L, -1) == array_type;
+    lua_pop(L, 1);
     return same;
 }
 
@@ -297,7 +308,7 @@ static json_t *make_table(struct encoder *enc, int arg, int depth)
 {
     if (depth <= 0)
         return refuse(enc, "nested too deep");
-    int marked = has_array_type(enc->L, arg);
+    int marked = has_array_type(enc->L, arg, enc->array_type);
     if (!marked && lua_rawlen(enc->L, arg) == 0)
         return make_object(enc, arg, depth);
     if (!is_sequence(enc->L, arg))
@@ -354,7 +365,7 @@ static int json_encode(lua_State *L)
     luaL_checkstack(L, ENCODE_DEPTH * 4 + 16, "JSON too deep");
     void **tree = luax_guard(L, release_json);
     void **slot = luax_guard(L, release_buf);
-    struct encoder enc = {.L = L, .precision = 15};
+    struct encoder enc = {.L = L, .array_type = array_type_of(L), .precision = 15};
     *tree = make_value(&enc, 1, ENCODE_DEPTH);
     if (!*tree) {
         (void)refuse(&enc, "out of memory");
@@ -366,7 +377,7 @@ static int json_encode(lua_State *L)
     flags |= JSON_REAL_PRECISION((size_t)enc.precision);
     if (json_dump_callback(*tree, append_text, buf, flags) != 0)
         return push_failure(L, "JSON: cannot be written");
-    lua_pushlstring(L, buf->data, buf->len);
+    lua_pushlstring(L, buf->data ? buf->data : "", buf->len);
     return 1;
 }
 
@@ -377,7 +388,7 @@ static int json_mark_array(lua_State *L)
 {
     lua_settop(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_argcheck(L, !lua_getmetatable(L, 1) || has_array_type(L, 1), 1,
+    luaL_argcheck(L, !lua_getmetatable(L, 1) || has_array_type(L, 1, array_type_of(L)), 1,
                   "table has a metatable");
     lua_settop(L, 1);
     luaL_setmetatable(L, ARRAY_TYPE);
@@ -388,7 +399,7 @@ static int json_mark_array(lua_State *L)
 static int json_is_marked(lua_State *L)
 {
     lua_settop(L, 1);
-    lua_pushboolean(L, lua_istable(L, 1) && has_array_type(L, 1));
+    lua_pushboolean(L, lua_istable(L, 1) && has_array_type(L, 1, array_type_of(L)));
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /*
- * efr-lua: the interpreter of the tests. Our sealed state and all C modules, with the standard libraries and the
- * search paths of the system added on top, because busted and its libraries need them. Never installed.
+ * efr-lua: the interpreter of the tests. Our sealed state and all C modules, with the
+ * standard libraries and the search paths of the system added on top, because busted and
+ * its libraries need them. Never installed.
  * Usage: efr-lua SCRIPT [ARG...]
  */
 #include <lauxlib.h>
@@ -20,8 +21,8 @@ static const char paths[] =
     "package.cpath = '/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;"
     "/usr/lib/aarch64-linux-gnu/lua/5.4/?.so'\n";
 
-/* Opens the package library once more, because the sealed state took its searchers away. package.loaded and preload
- * stay those of the state. */
+/* Opens the package library once more, because the sealed state took its searchers away.
+ * package.loaded and preload stay those of the state. */
 static int unseal(lua_State *L)
 {
     static const luaL_Reg libs[] = {
@@ -44,7 +45,8 @@ static int unseal(lua_State *L)
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "searchers");
     lua_rawgeti(L, -1, 2); // sealed searchers embedded
-    luaopen_package(L);    // sealed searchers embedded package
+    lua_pushcfunction(L, luaopen_package);
+    lua_call(L, 0, 1); // sealed searchers embedded package
     lua_pushvalue(L, -1);
     lua_setglobal(L, "package");
     lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

@@ -70,7 +70,7 @@ local function setup_tasks(ports)
 end
 
 local function report(program, sys, text)
-  sys.write_stderr(program .. ": " .. tostring(text) .. "\n")
+  sys.write_fd(2, program .. ": " .. tostring(text) .. "\n")
 end
 
 ---Runs a program. The entry module's run(ports, args) returns an exit code, or nil and a message.
