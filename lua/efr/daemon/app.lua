@@ -249,7 +249,7 @@ function M.new(opts)
     version = opts.version, started_at = opts.ports.sys.now_us(),
     settings_schema = settings_schema.load(opts.ports.modules.list),
     traceback = function(err)
-      return opts.ports.sys.traceback(tostring(err))
+      return opts.ports.sys.traceback((coroutine.running()), tostring(err))
     end,
   }, App)
 end

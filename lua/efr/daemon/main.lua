@@ -65,6 +65,17 @@ function M.parse(args)
   return opts
 end
 
+-- Standard output, whole; a reader that went away is no error of ours.
+local function write_out(ports, text)
+  while #text > 0 do
+    local written = ports.uv.fs_write(1, text)
+    if not written then
+      return
+    end
+    text = text:sub(written + 1)
+  end
+end
+
 local function shown(json, value)
   if value == nil then
     return "(unset)"
@@ -82,7 +93,7 @@ local function print_config(self)
     lines[#lines + 1] = ("%s = %s  # %s\n"):format(entry.name,
       shown(self.ports.json, entry.value), entry.source)
   end
-  self.ports.sys.write_stdout(table.concat(lines))
+  write_out(self.ports, table.concat(lines))
   return 0
 end
 
@@ -136,11 +147,11 @@ local ACTIONS = {
   serve = serve,
   print_config = print_config,
   version = function(self)
-    self.ports.sys.write_stdout("efrd " .. self.version .. "\n")
+    write_out(self.ports, "efrd " .. self.version .. "\n")
     return 0
   end,
   help = function(self)
-    self.ports.sys.write_stdout(USAGE)
+    write_out(self.ports, USAGE)
     return 0
   end,
 }
@@ -160,7 +171,7 @@ function M.run(ports, args)
   end)
   local self = app.new {
     ports = ports, log = logger, env = ports.sys.environ(), flags = opts.flags,
-    version = ports.sys.version,
+    version = ports.sys.VERSION,
   }
   return ACTIONS[opts.action](self)
 end
