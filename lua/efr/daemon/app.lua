@@ -2,8 +2,8 @@
 -- stop. `app` is what every part of the daemon gets:
 --   ports, log, env, flags, version, daemon_id, boot_id, started_at (us), traceback
 --   paths (config, data, state, runtime), roots (the same with their sources), files
---   config (daemon/reload), store (store/log), query (store/query), followers, notices
---   shells, sandbox, providers, conversations, projects   the parts of other folders
+--   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query), followers, notices
+--   providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
 local calls = require "efr.sbx.calls"
@@ -14,6 +14,7 @@ local paths = require "efr.config.paths"
 local pool = require "efr.shell.pool"
 local providers = require "efr.model.providers"
 local reconcile = require "efr.store.reconcile"
+local registry = require "efr.daemon.registry"
 local reload = require "efr.daemon.reload"
 local roots = require "efr.daemon.roots"
 local schema = require "efr.store.schema"
@@ -114,6 +115,14 @@ local function load_config(app)
   end
   apply_log()
   settings:on_change(apply_log)
+  return true
+end
+
+local function load_projects(app)
+  app.projects = registry.new {
+    fs = app.ports.fs, log = app.log:part("config"), path = app.files.projects,
+    home = app.env.HOME, uuid7 = app.ports.sys.uuid7,
+  }
   return true
 end
 
@@ -238,8 +247,8 @@ local function serve(app)
 end
 
 local START <const> = {
-  find_roots, take_lock, read_daemon_id, load_config, open_store, settle_last_run, build_parts,
-  serve,
+  find_roots, take_lock, read_daemon_id, load_config, load_projects, open_store, settle_last_run,
+  build_parts, serve,
 }
 
 --- @param opts {ports: table, log: table, env: table, flags: table, version: string}

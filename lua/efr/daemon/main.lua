@@ -112,8 +112,9 @@ local function watch_signals(self, stopped)
     stopped:set("SIGINT")
   end)
   on("sighup", function()
-    if self.config then
+    if self.config and self.projects then
       self.config:reload()
+      self.projects:reload()
     end
   end)
   return function()

@@ -1,0 +1,149 @@
+-- The registered projects that are in force: read at the start, read again with the settings, and
+-- changed by admin.project_add and admin.project_remove.
+-- Knows nothing of what a project is for. Main thread of efrd; nothing here waits.
+local projects = require "efr.config.projects"
+
+local M = {}
+
+local FILE_MAX <const> = 1024 * 1024
+local FILE_MODE <const> = 384 -- 0600
+local DIR_MODE <const> = 448 -- 0700
+
+local Registry = {}
+Registry.__index = Registry
+
+local function read_text(self)
+  local text, err, code = self.fs.read_file(self.path, FILE_MAX)
+  if not text and code ~= "ENOENT" then
+    return nil, ("%s: %s"):format(self.path, err), "invalid"
+  end
+  return text or "", nil, nil, text ~= nil
+end
+
+--- Reads the file again. A broken one keeps the old list and is told in `error`.
+function Registry:reload()
+  local text, err = read_text(self)
+  local list
+  if text then
+    list, err = projects.load(text, self.path)
+  end
+  self.error = nil
+  if list then
+    self.current = list
+  else
+    self.error = err
+    self.log:error("projects: %s; the old list stays", err)
+  end
+  return list and true or nil, err
+end
+
+--- The projects: {id, root, name?}.
+function Registry:list()
+  return self.current
+end
+
+--- The project that holds a directory (absolute, resolved), or nil.
+function Registry:containing(dir)
+  return projects.containing(self.current, dir)
+end
+
+--- The project of an id, or nil.
+function Registry:by_id(id)
+  for _, project in ipairs(self.current) do
+    if project.id == id then
+      return project
+    end
+  end
+  return nil
+end
+
+-- Writes what `change` makes of the file, unless somebody else changed it meanwhile.
+local function rewrite(self, change)
+  local text, err, code, existed = read_text(self)
+  if not text then
+    return nil, err, code
+  end
+  local fresh, result, name = change(text)
+  if not fresh then
+    return nil, result, name == "EFR_CONFIG" and "invalid" or name
+  end
+  local ok
+  if not existed then
+    ok, err, code = self.fs.mkdirs(self.path:match("^(.*)/"), DIR_MODE)
+    if not ok then
+      return nil, err, code
+    end
+  elseif read_text(self) ~= text then
+    return nil, self.path .. " changed meanwhile; try again", "conflict"
+  end
+  local target = self.fs.realpath(self.path) or self.path -- a link keeps being one
+  ok, err, code = self.fs.write_atomic(target, fresh, FILE_MODE)
+  if not ok then
+    return nil, err, code
+  end
+  self:reload()
+  return result or true
+end
+
+-- The directory that a project is: resolved, existing, not too wide.
+local function resolve(self, path, git_root)
+  if path:sub(1, 1) ~= "/" then
+    return nil, "path must be absolute", "invalid"
+  end
+  local root, err = self.fs.realpath(path)
+  local stat = root and self.fs.stat(root)
+  if not stat or stat.type ~= "dir" then
+    return nil, ("%s: %s"):format(path, err or "is no directory"), "invalid"
+  end
+  local top = root
+  while git_root and top ~= "/" do
+    if self.fs.lstat(top .. "/.git") then
+      root = top
+      break
+    end
+    top = top:match("^(.+)/[^/]+$") or "/"
+  end
+  local ok, why, code = projects.check_root(root, self.home)
+  if not ok then
+    return nil, why, code
+  end
+  return root
+end
+
+--- Registers a directory.
+--- @param opts {path: string, name: string|nil, git_root: boolean|nil}
+--- @return table|nil project, string|nil message, string|nil code
+function Registry:add(opts)
+  local root, err, code = resolve(self, opts.path, opts.git_root)
+  if not root then
+    return nil, err, code
+  end
+  local project = { id = self.uuid7(), root = root, name = opts.name }
+  local ok
+  ok, err, code = rewrite(self, function(text)
+    local fresh, why, name = projects.add(text, project, self.path)
+    return fresh, fresh and project or why, name
+  end)
+  return ok, err, code
+end
+
+--- Removes the project of a directory, which may be gone.
+--- @return table|nil project, string|nil message, string|nil code
+function Registry:remove(path)
+  local root = self.fs.realpath(path) or path
+  return rewrite(self, function(text)
+    return projects.remove(text, root, self.path)
+  end)
+end
+
+--- @param deps {fs: table, log: table, path: string, home: string, uuid7: fun(): string}
+function M.new(deps)
+  local self = setmetatable({
+    fs = deps.fs, log = deps.log, path = deps.path, home = deps.home, uuid7 = deps.uuid7,
+    current = {},
+  }, Registry)
+  self:reload()
+  return self
+end
+
+return M

@@ -1,0 +1,18 @@
+-- admin.project_remove: takes a project out of the registry. The directory stays as it is.
+-- Main thread of efrd.
+local status = require "efr.daemon.status"
+
+local function handler(app, _, params)
+  local project, err, code = app.projects:remove(params.path)
+  if not project then
+    return nil, err, code
+  end
+  return { project = project, file = app.files.projects, reload = status.reload(app) }
+end
+
+return {
+  method = "admin.project_remove",
+  scope = "admin",
+  params = { path = { type = "string", min = 1, max = 4096 } },
+  handler = handler,
+}

@@ -1,0 +1,93 @@
+-- What admin.status and the reload methods show of the daemon's settings, roots and providers.
+-- Main thread of efrd; sandbox may wait for the first probe.
+local secrets = require "efr.model.secrets"
+
+local M = {}
+
+local KEY_PROVIDERS <const> = { ["openai-compatible"] = true }
+
+-- Names of the protocol for where a root comes from.
+local function source_name(name, source)
+  if source == "EFR_HOME" then
+    return "efr_home"
+  elseif source:find("^EFR_") then
+    return "dir_variable"
+  elseif source:find("^/run/user/") then
+    return "run_user"
+  elseif source == "default" and name == "runtime" then
+    return "state"
+  end
+  return "xdg"
+end
+
+--- {config, data, state, runtime}, each {path, source}.
+function M.roots(app)
+  local shown = {}
+  for name, root in pairs(app.roots) do
+    shown[name] = { path = root.path, source = source_name(name, root.source) }
+  end
+  return shown
+end
+
+-- The first error that keeps old settings or projects in force, or nil.
+local function reload_error(app)
+  return app.config.reload_error or app.projects.error
+end
+
+--- The state of the settings file.
+function M.config(app)
+  local array = app.ports.json.array
+  local link = app.ports.fs.readlink(app.files.config)
+  return {
+    path = app.files.config,
+    exists = app.ports.fs.stat(app.files.config) ~= nil,
+    symlink_target = link or nil,
+    reload_error = reload_error(app),
+    restart_needed = array(app.config:restart_needed()),
+    held = array {},
+    rules = array {},
+  }
+end
+
+--- Reads settings and projects again and tells how it went, as admin.config_reload answers.
+function M.reload(app)
+  app.config:reload()
+  app.projects:reload()
+  local message = reload_error(app)
+  return {
+    applied = message == nil,
+    error = message and {
+      message = message,
+      line = math.tointeger(tonumber(message:match(" line (%d+)"))),
+      column = math.tointeger(tonumber(message:match(" column (%d+)"))),
+    } or nil,
+    restart_needed = app.ports.json.array(app.config:restart_needed()),
+    rules = app.ports.json.array {},
+  }
+end
+
+local function provider(app, id, active)
+  local entry = { provider = id, active = id == active, login = "none", logged_in = true }
+  if KEY_PROVIDERS[id] then
+    local secret, err, code = secrets.read(app.ports, app.paths.data .. "/secrets", id)
+    entry.login = secret and "api_key" or "none"
+    entry.key_hint = secret and secrets.hint(secret.key) or nil
+    -- A key is optional where the user names the server.
+    entry.logged_in = secret ~= nil or (app.config:get("openai_compatible.base_url") ~= nil)
+    if err and code ~= "ENOENT" then
+      app.log:warn("the key of %s: %s", id, err)
+    end
+  end
+  return entry
+end
+
+--- The model providers and whether they can be used.
+function M.providers(app)
+  local list, active = {}, app.config:get("model.provider")
+  for i, id in ipairs(app.providers.ids()) do
+    list[i] = provider(app, id, active)
+  end
+  return app.ports.json.array(list)
+end
+
+return M
