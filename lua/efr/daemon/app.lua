@@ -2,7 +2,8 @@
 -- stop. `app` is what every part of the daemon gets:
 --   ports, log, env, flags, version, daemon_id, boot_id, started_at (us), traceback
 --   paths (config, data, state, runtime), roots (the same with their sources), files
---   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query), followers, notices
+--   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
+--   followers, notices
 --   providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
@@ -251,8 +252,15 @@ local START <const> = {
   build_parts, serve,
 }
 
+-- Text only, and only into the environment that the caller gives: for the script of the scripted
+-- provider.
+local function load_chunk(text, name, env)
+  return load(text, name, "t", env)
+end
+
 --- @param opts {ports: table, log: table, env: table, flags: table, version: string}
 function M.new(opts)
+  opts.ports.load_chunk = load_chunk
   return setmetatable({
     ports = opts.ports, log = opts.log, env = opts.env, flags = opts.flags,
     version = opts.version, started_at = opts.ports.sys.now_us(),
