@@ -1,0 +1,341 @@
+/* See broker.h. */
+#include "broker.h"
+
+#include "mount.h"
+#include "util.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+#define MAX_IN_FLIGHT 256
+#define THREAD_STACK_BYTES (64 * 1024)
+#define WAKE_SIGNAL SIGUSR1
+#define MAX_PRIVATE 8
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* Linux 6.9 */
+#endif
+
+/* One connect in flight. A slot is taken by the main thread and given back by its own. */
+struct flight {
+    bool used;
+    uint64_t id;
+    pid_t tid; /* the caller */
+    int fd;    /* in the caller */
+    uint64_t address;
+    size_t address_len;
+    pthread_t thread;
+};
+
+static int listener = -1;
+static uint64_t allowed_mounts[MAX_PRIVATE];
+static size_t allowed_count;
+static uint64_t own_netns;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct flight flights[MAX_IN_FLIGHT];
+static size_t in_flight;
+
+enum broker_address broker_read_address(const void *bytes, size_t len_bytes, char *path)
+{
+    sa_family_t family;
+    if (len_bytes < sizeof family)
+        return BROKER_INVALID;
+    memcpy(&family, bytes, sizeof family);
+    if (family != AF_UNIX)
+        return BROKER_OTHER;
+    if (len_bytes > sizeof(struct sockaddr_un) || len_bytes == sizeof family)
+        return BROKER_INVALID;
+    const char *name = (const char *)bytes + sizeof family;
+    size_t name_len = len_bytes - sizeof family;
+    if (name[0] == '\0')
+        return BROKER_ABSTRACT;
+    size_t used = strnlen(name, name_len);
+    memcpy(path, name, used);
+    path[used] = '\0';
+    return BROKER_PATH;
+}
+
+static bool still_valid(uint64_t id)
+{
+    return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/* Threads have pidfds of their own since Linux 6.9; before, the leader shares its files. */
+static int open_caller(pid_t tid)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+    if (pidfd >= 0 || errno != EINVAL)
+        return pidfd;
+    char path[64];
+    char text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read_full(fd, text, sizeof text - 1);
+    if (len < 0)
+        return -1;
+    text[len] = '\0';
+    const char *line = strstr(text, "\nTgid:");
+    long leader = line ? strtol(line + 6, NULL, 10) : 0;
+    if (leader <= 0) {
+        errno = ESRCH;
+        return -1;
+    }
+    return (int)syscall(SYS_pidfd_open, (pid_t)leader, 0);
+}
+
+static int take_socket(const struct flight *flight)
+{
+    CLEANUP_FD int pidfd = open_caller(flight->tid);
+    if (pidfd < 0)
+        return -1;
+    int taken = (int)syscall(SYS_pidfd_getfd, pidfd, flight->fd, 0);
+    if (taken >= 0 && !still_valid(flight->id)) {
+        (void)close(taken);
+        errno = ESRCH;
+        return -1;
+    }
+    return taken;
+}
+
+/* The address is read exactly once; the caller may change its memory as it likes. */
+static ssize_t read_address(const struct flight *flight, void *bytes)
+{
+    if (flight->address_len > BROKER_ADDRESS_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    struct iovec local = {.iov_base = bytes, .iov_len = flight->address_len};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)flight->address,
+                           .iov_len = flight->address_len};
+    ssize_t len = flight->address_len == 0
+                      ? 0
+                      : process_vm_readv(flight->tid, &local, 1, &remote, 1, 0);
+    if (len >= 0 && (size_t)len != flight->address_len) {
+        errno = EFAULT;
+        return -1;
+    }
+    return len;
+}
+
+/* Opens the target as the caller would name it: relative to its directory, links followed, no
+ * magic links. The root is the same for all processes of a call (no chroot inside). */
+static int open_target(const struct flight *flight, const char *path)
+{
+    char cwd_path[64];
+    (void)snprintf(cwd_path, sizeof cwd_path, "/proc/%d/cwd", flight->tid);
+    CLEANUP_FD int cwd = open(cwd_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (cwd < 0)
+        return -1;
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, cwd, path, &how, sizeof how);
+    if (fd < 0 && errno == ELOOP)
+        errno = EACCES;
+    return fd;
+}
+
+static bool mount_is_private(int fd)
+{
+    uint64_t id = mount_id_of(fd);
+    for (size_t i = 0; i < allowed_count; i++)
+        if (id != 0 && id == allowed_mounts[i])
+            return true;
+    return false;
+}
+
+static int connect_path(const struct flight *flight, int taken, const char *path)
+{
+    CLEANUP_FD int target = open_target(flight, path);
+    struct stat st;
+    if (target < 0 || fstat(target, &st) < 0)
+        return -1;
+    if (!mount_is_private(target)) {
+        errno = EACCES;
+        return -1;
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        errno = ECONNREFUSED;
+        return -1;
+    }
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/self/fd/%d", target);
+    return connect(taken, (const struct sockaddr *)&name, sizeof name);
+}
+
+/* A socket that came in from outside belongs to another network. */
+static bool of_this_network(int taken)
+{
+    uint64_t cookie = 0;
+    socklen_t len = sizeof cookie;
+    return getsockopt(taken, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 &&
+           cookie == own_netns;
+}
+
+static int emulate(const struct flight *flight)
+{
+    char bytes[BROKER_ADDRESS_MAX] __attribute__((aligned(8))) = {0};
+    char path[BROKER_ADDRESS_MAX + 1];
+    int domain = 0;
+    socklen_t domain_len = sizeof domain;
+    CLEANUP_FD int taken = take_socket(flight);
+    if (taken < 0)
+        return -1;
+    if (getsockopt(taken, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0)
+        return -1; /* ENOTSOCK */
+    ssize_t len = read_address(flight, bytes);
+    if (len < 0)
+        return -1;
+    if (!still_valid(flight->id)) {
+        errno = ESRCH;
+        return -1;
+    }
+    if (!of_this_network(taken)) {
+        errno = EACCES;
+        return -1;
+    }
+    if (domain == AF_UNIX) {
+        enum broker_address kind = broker_read_address(bytes, (size_t)len, path);
+        if (kind == BROKER_INVALID) {
+            errno = EINVAL;
+            return -1;
+        }
+        if (kind == BROKER_PATH)
+            return connect_path(flight, taken, path);
+    }
+    return connect(taken, (const struct sockaddr *)(const void *)bytes, (socklen_t)len);
+}
+
+static void answer(uint64_t id, int error)
+{
+    struct seccomp_notif_resp response = {.id = id, .error = -error};
+    /* ENOENT: the caller was interrupted meanwhile, so nobody waits for the answer. */
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+static void *run_flight(void *argument)
+{
+    struct flight *flight = argument;
+    int error = 0;
+    for (;;) {
+        error = emulate(flight) < 0 ? errno : 0;
+        /* EINTR here is our own wake signal, or one that the command sent to pid 1. */
+        if (error != EINTR || !still_valid(flight->id))
+            break;
+    }
+    answer(flight->id, error);
+    (void)pthread_mutex_lock(&lock);
+    flight->used = false;
+    in_flight--;
+    (void)pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static struct flight *take_slot(const struct seccomp_notif *notice)
+{
+    struct flight *found = NULL;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < MAX_IN_FLIGHT && !found; i++)
+        if (!flights[i].used)
+            found = &flights[i];
+    if (found) {
+        *found = (struct flight){.used = true,
+                                 .id = notice->id,
+                                 .tid = (pid_t)notice->pid,
+                                 .fd = (int)notice->data.args[0],
+                                 .address = notice->data.args[1],
+                                 .address_len = (uint32_t)notice->data.args[2]};
+        in_flight++;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void start_flight(const struct seccomp_notif *notice)
+{
+    struct flight *flight = take_slot(notice);
+    if (!flight) {
+        answer(notice->id, EAGAIN);
+        return;
+    }
+    pthread_attr_t attr;
+    sigset_t old;
+    sigset_t wake;
+    (void)sigemptyset(&wake);
+    (void)sigaddset(&wake, WAKE_SIGNAL);
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    /* Held so that nobody reads flight->thread before it is set. */
+    (void)pthread_mutex_lock(&lock);
+    (void)pthread_sigmask(SIG_UNBLOCK, &wake, &old);
+    int failed = pthread_create(&flight->thread, &attr, run_flight, flight);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (failed) {
+        flight->used = false;
+        in_flight--;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    (void)pthread_attr_destroy(&attr);
+    if (failed)
+        answer(notice->id, EAGAIN);
+}
+
+static void on_wake(int signal)
+{
+    (void)signal; /* only there to end a blocked call */
+}
+
+void broker_start(int fd, const uint64_t *private_ids, size_t count)
+{
+    struct sigaction action = {.sa_handler = on_wake};
+    CLEANUP_FD int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t len = sizeof own_netns;
+    if (probe < 0 || getsockopt(probe, SOL_SOCKET, SO_NETNS_COOKIE, &own_netns, &len) < 0)
+        die_errno("network number (Linux 5.14 has it)");
+    if (sigaction(WAKE_SIGNAL, &action, NULL) < 0)
+        die_errno("sigaction");
+    for (size_t i = 0; i < count && i < MAX_PRIVATE; i++)
+        allowed_mounts[allowed_count++] = private_ids[i];
+    listener = fd;
+}
+
+bool broker_serve(void)
+{
+    /* The kernel's structure may be longer than ours on a later kernel. */
+    union {
+        struct seccomp_notif notice;
+        char room[512];
+    } u;
+    memset(&u, 0, sizeof u);
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notice) == 0) {
+        start_flight(&u.notice);
+        return true;
+    }
+    /* ENOENT: the caller was interrupted before we looked. */
+    return errno == EINTR || errno == ENOENT;
+}
+
+bool broker_wake_orphans(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < MAX_IN_FLIGHT; i++)
+        if (flights[i].used && !still_valid(flights[i].id))
+            (void)pthread_kill(flights[i].thread, WAKE_SIGNAL);
+    bool any = in_flight > 0;
+    (void)pthread_mutex_unlock(&lock);
+    return any;
+}

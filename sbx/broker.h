@@ -1,0 +1,38 @@
+/* The socket broker: every connect of the command is made here, never by the kernel's
+ * continuation of the caller's own call.
+ * Owns: the seccomp listener, one thread per connect in flight, the policy on sockets.
+ * Must not know: the plan. Runs in pid 1 of the call; reads one address of at most 128 bytes
+ * that the sandboxed program chose (fuzzed: tests/fuzz/fuzz_sockaddr.c). */
+#ifndef EFR_SBX_BROKER_H
+#define EFR_SBX_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BROKER_ADDRESS_MAX 128
+
+/* What an address means for a Unix socket. */
+enum broker_address {
+    BROKER_PATH,     /* path holds a NUL-terminated path */
+    BROKER_ABSTRACT, /* a name of the network namespace: the kernel decides */
+    BROKER_OTHER,    /* no family, or another one: the kernel answers */
+    BROKER_INVALID,  /* EINVAL */
+};
+
+/* Reads a caller's address for a Unix socket. path needs BROKER_ADDRESS_MAX + 1 bytes. */
+enum broker_address broker_read_address(const void *bytes, size_t len_bytes, char *path);
+
+/* Starts to serve the listener (kept by the broker). Connects to a path succeed only on the
+ * mounts of private_ids (zeros are ignored). Dies on failure. */
+void broker_start(int listener, const uint64_t *private_ids, size_t count);
+
+/* Takes what waits at the listener; each connect gets its own thread. Returns false when no
+ * process is left that could call. */
+bool broker_serve(void);
+
+/* Wakes the threads whose caller went away. Returns whether any connect is in flight, so that
+ * pid 1 knows if it has to look again. */
+bool broker_wake_orphans(void);
+
+#endif

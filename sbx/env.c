@@ -1,0 +1,138 @@
+/* See env.h. */
+#include "env.h"
+
+#include "util.h"
+
+#include <string.h>
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool env_matches(const char *pattern, const char *name, size_t name_len, bool any_case)
+{
+    /* On a mismatch only the last star has to be tried again, so this is linear enough. */
+    const char *end = name + name_len;
+    const char *star = NULL;
+    const char *retry = NULL;
+    while (name < end) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            retry = name;
+        } else if (*pattern &&
+                   (*pattern == *name || (any_case && lower(*pattern) == lower(*name)))) {
+            pattern++;
+            name++;
+        } else if (star) {
+            pattern = star;
+            name = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+static bool any_matches(const struct plan_list *list, const char *name, size_t len,
+                        bool any_case)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (env_matches(list->items[i], name, len, any_case))
+            return true;
+    return false;
+}
+
+/* scheme://user:password@host */
+static bool has_url_password(const char *value)
+{
+    for (const char *at = strstr(value, "://"); at; at = strstr(at + 3, "://")) {
+        const char *authority = at + 3;
+        size_t len = strcspn(authority, "/?# \t\n");
+        const char *sign = memrchr(authority, '@', len);
+        if (sign && memchr(authority, ':', (size_t)(sign - authority)))
+            return true;
+    }
+    return false;
+}
+
+/* Length of the UTF-8 sequence that starts at text, 0 when it is none. */
+static size_t utf8_len(const unsigned char *text, size_t left)
+{
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high;
+        size_t len;
+    } FORMS[] = {
+        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2},
+        {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+        {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t f = 0; f < sizeof FORMS / sizeof *FORMS; f++) {
+        if (text[0] < FORMS[f].first_low || text[0] > FORMS[f].first_high)
+            continue;
+        if (FORMS[f].len > left)
+            return 0;
+        for (size_t i = 1; i < FORMS[f].len; i++) {
+            unsigned char low = i == 1 ? FORMS[f].second_low : 0x80;
+            unsigned char high = i == 1 ? FORMS[f].second_high : 0xbf;
+            if (text[i] < low || text[i] > high)
+                return 0;
+        }
+        return FORMS[f].len;
+    }
+    return 0;
+}
+
+static bool is_utf8(const char *text, size_t len)
+{
+    while (len > 0) {
+        size_t step = utf8_len((const unsigned char *)text, len);
+        if (step == 0)
+            return false;
+        text += step;
+        len -= step;
+    }
+    return true;
+}
+
+static bool is_set_by_plan(const struct plan *plan, const char *name, size_t len)
+{
+    for (size_t i = 0; i + 1 < plan->set.count; i += 2)
+        if (strlen(plan->set.items[i]) == len &&
+            memcmp(plan->set.items[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+static bool passes(const struct plan *plan, const char *entry)
+{
+    const char *sign = strchr(entry, '=');
+    if (!sign || sign == entry)
+        return false;
+    size_t len = (size_t)(sign - entry);
+    if (!is_utf8(entry, len) || is_set_by_plan(plan, entry, len) ||
+        any_matches(&plan->unset, entry, len, false))
+        return false;
+    if (any_matches(&plan->keep, entry, len, false))
+        return true;
+    return !any_matches(&plan->secret, entry, len, true) && !has_url_password(sign + 1);
+}
+
+char **env_build(const struct plan *plan, char *const *from)
+{
+    size_t count = 0;
+    while (from[count])
+        count++;
+    char **result = xcalloc(count + plan->set.count / 2 + 1, sizeof *result);
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++)
+        if (passes(plan, from[i]))
+            result[used++] = xstrdup(from[i]);
+    for (size_t i = 0; i + 1 < plan->set.count; i += 2)
+        result[used++] = xasprintf("%s=%s", plan->set.items[i], plan->set.items[i + 1]);
+    return result;
+}

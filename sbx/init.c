@@ -1,0 +1,216 @@
+/* See init.h. */
+#include "init.h"
+
+#include "broker.h"
+#include "caps.h"
+#include "channel.h"
+#include "command.h"
+#include "landlock.h"
+#include "mount.h"
+#include "ns.h"
+#include "seccomp.h"
+#include "util.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define MIN_LANDLOCK_ABI 2
+#define WATCH_MS 25 /* how late an interrupted connect is noticed */
+
+static int status_fd = -1;
+
+static void send_message(int kind, int value, const char *text)
+{
+    struct message message = {.kind = kind, .value = value};
+    (void)snprintf(message.text, sizeof message.text, "%s", text);
+    (void)write_all(status_fd, &message, sizeof message);
+}
+
+static void fail(const char *text)
+{
+    send_message(MESSAGE_SETUP_ERROR, 0, text);
+    _exit(EFR_EXIT_SETUP);
+}
+
+static void die_with_launcher(int lifeline)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        die_errno("parent death signal");
+    struct pollfd poll_fd = {.fd = lifeline, .events = POLLIN};
+    if (poll(&poll_fd, 1, 0) > 0)
+        _exit(EFR_EXIT_SETUP); /* the launcher died before the signal was set */
+}
+
+static void allow(int rules, int fd, enum landlock_class class, const char *what)
+{
+    if (landlock_allow(rules, fd, class) < 0)
+        die_errno("rule for %s", what);
+}
+
+static void allow_path(int rules, const char *path, enum landlock_class class)
+{
+    CLEANUP_FD int fd = open_real(AT_FDCWD, path, 0);
+    if (fd < 0)
+        die_errno("open %s", path);
+    allow(rules, fd, class, path);
+}
+
+static void enter_landlock(const struct init_args *args, struct mount_result *mounts)
+{
+    static const char *const SINKS[] = {"/dev/null", "/dev/zero", "/dev/full"};
+    static const char *const TERMINALS[] = {"/dev/tty", "/dev/pts"};
+    CLEANUP_FD int rules = landlock_ruleset(MIN_LANDLOCK_ABI, 0);
+    if (rules < 0)
+        die_errno("Landlock of ABI %d or later is needed (Linux 5.19, lsm=...,landlock)",
+                  MIN_LANDLOCK_ABI);
+    allow(rules, mounts->root_fd, LANDLOCK_READ, "/");
+    for (size_t i = 0; i < mounts->write_count; i++)
+        allow(rules, mounts->write_fds[i], LANDLOCK_WRITE, "a write root");
+    for (size_t i = 0; i < sizeof SINKS / sizeof *SINKS; i++)
+        allow_path(rules, SINKS[i], LANDLOCK_SINK);
+    for (size_t i = 0; i < sizeof TERMINALS / sizeof *TERMINALS; i++)
+        allow_path(rules, TERMINALS[i], LANDLOCK_TERMINAL);
+    if (args->terminal)
+        allow_path(rules, "/dev/console", LANDLOCK_TERMINAL);
+    if (landlock_enter(rules) < 0)
+        die_errno("enter");
+}
+
+/* Everything up to the command. Each step may die; then nothing has run. */
+static void build(const struct init_args *args, struct mount_result *mounts)
+{
+    stage("identity");
+    ns_map_ids(args->plan->uid, args->gid);
+    stage("network");
+    ns_loopback_up();
+    mount_all(args->plan, args->terminal, mounts);
+    stage("directory");
+    if (chdir(args->plan->cwd) < 0)
+        die_errno("%s", args->plan->cwd);
+    stage("no_new_privs");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        die_errno("prctl");
+    stage("landlock");
+    enter_landlock(args, mounts);
+    for (size_t i = 0; i < mounts->write_count; i++)
+        (void)close(mounts->write_fds[i]);
+    (void)close(mounts->root_fd);
+}
+
+/* Keeps what the broker needs to take sockets of programs that are not dumpable. */
+static void confine_self(const struct plan *plan)
+{
+    stage("pid 1");
+    if (caps_keep_only(1ULL << CAP_SYS_PTRACE) < 0)
+        die_errno("capabilities");
+    /* A change of capabilities clears the death signal. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        die_errno("parent death signal");
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        die_errno("non-dumpable");
+    if (seccomp_enter_init(plan->uid == 0) < 0)
+        die_errno("seccomp");
+}
+
+static void command_changed(pid_t command, int status)
+{
+    (void)command;
+    if (WIFSTOPPED(status)) {
+        send_message(MESSAGE_STOPPED, WSTOPSIG(status), "");
+        return;
+    }
+    if (WIFSIGNALED(status))
+        send_message(MESSAGE_KILLED, WTERMSIG(status), "");
+    else
+        send_message(MESSAGE_EXITED, WEXITSTATUS(status), "");
+    _exit(0); /* the kernel ends every process of the namespace with its pid 1 */
+}
+
+static void reap(pid_t command)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+        if (pid == command)
+            command_changed(command, status);
+}
+
+static void read_lifeline(int fd, pid_t command)
+{
+    char byte;
+    ssize_t n = read(fd, &byte, 1);
+    if (n == 0)
+        _exit(EFR_EXIT_SETUP); /* the launcher is gone */
+    if (n == 1)
+        (void)kill(-command, SIGCONT);
+}
+
+static void serve(const struct init_args *args, int children, int listener, pid_t command)
+{
+    struct pollfd fds[] = {
+        {.fd = children, .events = POLLIN},
+        {.fd = args->lifeline_fd, .events = POLLIN},
+        {.fd = listener, .events = POLLIN},
+    };
+    bool busy = false;
+    for (;;) {
+        int ready = poll(fds, 3, busy ? WATCH_MS : -1);
+        if (ready < 0 && errno != EINTR)
+            _exit(EFR_EXIT_SETUP);
+        if (ready > 0 && (fds[0].revents & POLLIN)) {
+            struct signalfd_siginfo info;
+            (void)!read(children, &info, sizeof info);
+            reap(command);
+        }
+        if (ready > 0 && fds[1].revents)
+            read_lifeline(args->lifeline_fd, command);
+        if (ready > 0 && (fds[2].revents & POLLIN) && !broker_serve())
+            fds[2].fd = -1;
+        else if (ready > 0 && fds[2].revents && !(fds[2].revents & POLLIN))
+            fds[2].fd = -1;
+        busy = broker_wake_orphans();
+    }
+}
+
+void init_run(const struct init_args *args)
+{
+    struct mount_result mounts = {0};
+    sigset_t all;
+    status_fd = args->status_fd;
+    die_sink(fail);
+    stage("start");
+    die_with_launcher(args->lifeline_fd);
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    build(args, &mounts);
+    stage("start of the command");
+    sigset_t child_signal;
+    (void)sigemptyset(&child_signal);
+    (void)sigaddset(&child_signal, SIGCHLD);
+    int children = signalfd(-1, &child_signal, SFD_CLOEXEC);
+    if (children < 0)
+        die_errno("signalfd");
+    struct command command;
+    command_fork(&command, args);
+    confine_self(args->plan);
+    broker_start(command_listener(&command), mounts.private_ids, PRIVATE_MOUNTS);
+    int exec_error = command_go(&command);
+    if (exec_error) {
+        char text[900];
+        (void)snprintf(text, sizeof text, "%.700s: %s", args->plan->argv.items[0],
+                       strerror(exec_error));
+        send_message(MESSAGE_LAUNCH_ERROR, exec_error == ENOENT ? 127 : 126, text);
+        _exit(0);
+    }
+    send_message(MESSAGE_STARTED, 0, "");
+    serve(args, children, command.listener, command.pid);
+    _exit(EFR_EXIT_SETUP);
+}

@@ -1,0 +1,28 @@
+/* Pid 1 of a call: builds the sandbox around itself, starts the command, serves its connects,
+ * reaps, and ends everything when the command has ended.
+ * Owns: the order of confinement. Must not know: the call's directory; results go to the
+ * launcher as messages. */
+#ifndef EFR_SBX_INIT_H
+#define EFR_SBX_INIT_H
+
+#include "plan.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct init_args {
+    const struct plan *plan; /* borrowed */
+    int status_fd;           /* write end: messages to the launcher */
+    int lifeline_fd; /* read end: a byte continues a stopped command, the end ends all */
+    int records_fd;  /* becomes descriptor 3 of the command, or -1 */
+    int terminal_fd; /* 0..2, or -1 */
+    const char *terminal; /* its path on the host, or NULL */
+    bool foreground;      /* the launcher's group has the terminal: the command gets it */
+    gid_t gid;            /* read before the new user namespace hides it */
+    sigset_t mask;        /* signal mask of the launcher's caller, for the command */
+};
+
+/* Runs in the child of ns_clone. */
+void init_run(const struct init_args *args) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,250 @@
+/* See launch.h. */
+#include "launch.h"
+
+#include "channel.h"
+#include "init.h"
+#include "landlock.h"
+#include "ns.h"
+#include "plan.h"
+#include "report.h"
+#include "util.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static struct report report = {.dir = -1, .exit_code = -1};
+
+/* A failure of the launcher itself: reported like one of pid 1. */
+static void fail(const char *text)
+{
+    die_sink(NULL);
+    (void)snprintf(report.setup_error, sizeof report.setup_error, "%s", text);
+    say("efr-sbx: setup failed: %s", text);
+    _exit(report_finish(&report));
+}
+
+static void check_descriptors(void)
+{
+    if (syscall(SYS_close_range, 3U, ~0U, 0) < 0)
+        die_errno("close_range");
+    for (int fd = 0; fd <= 2; fd++) {
+        struct stat st;
+        if (fstat(fd, &st) < 0) {
+            if (open("/dev/null", O_RDWR | O_CLOEXEC) != fd || fcntl(fd, F_SETFD, 0) < 0)
+                die_errno("descriptor %d", fd);
+            continue;
+        }
+        /* A socket of the host's network would be a way out, but for a connected pair. */
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof peer;
+        int domain = 0;
+        socklen_t domain_len = sizeof domain;
+        if (!S_ISSOCK(st.st_mode))
+            continue;
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0 ||
+            domain != AF_UNIX || getpeername(fd, (struct sockaddr *)&peer, &len) < 0)
+            die("descriptor %d is a socket of the host", fd);
+    }
+}
+
+static char *read_plan(int dir, size_t *len_bytes)
+{
+    CLEANUP_FD int fd =
+        openat(dir, "plan", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0)
+        die_errno("open plan");
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        die("plan is not a file of this user");
+    if (st.st_size > PLAN_MAX_BYTES)
+        die("plan is larger than %d bytes", PLAN_MAX_BYTES);
+    char *bytes = xcalloc(1, (size_t)st.st_size + 1);
+    ssize_t len = read_full(fd, bytes, (size_t)st.st_size + 1);
+    if (len < 0)
+        die_errno("read plan");
+    *len_bytes = (size_t)len;
+    return bytes;
+}
+
+/* An empty or relative entry would run programs of the directory the command stands in. */
+static void check_path_variable(void)
+{
+    const char *entry = getenv("PATH");
+    while (entry) {
+        if (*entry != '/')
+            die("PATH has an empty or relative entry");
+        entry = strchr(entry, ':');
+        if (entry)
+            entry++;
+    }
+}
+
+static void check_before(const struct plan *plan)
+{
+    stage("plan");
+    if (plan->uid != getuid() || plan->uid != geteuid())
+        die("the plan is for uid %u", plan->uid);
+    stage("environment");
+    check_path_variable();
+    stage("landlock");
+    int abi = landlock_abi();
+    if (abi < 2)
+        die("Landlock is off or too old (ABI %d, 2 is needed: Linux 5.19, "
+            "lsm=...,landlock)",
+            abi);
+}
+
+static int make_records(void)
+{
+    int fd = memfd_create("efr-records", MFD_CLOEXEC);
+    if (fd < 0)
+        die_errno("memfd_create");
+    return fd;
+}
+
+/* Finds the terminal among the standard descriptors. */
+static void find_terminal(struct init_args *args, char *path, size_t path_bytes)
+{
+    args->terminal_fd = -1;
+    for (int fd = 0; fd <= 2 && args->terminal_fd < 0; fd++)
+        if (isatty(fd) && ttyname_r(fd, path, path_bytes) == 0)
+            args->terminal_fd = fd;
+    if (args->terminal_fd < 0)
+        return;
+    args->terminal = path;
+    args->foreground = tcgetpgrp(args->terminal_fd) == getpgrp();
+}
+
+static void take_terminal(const struct init_args *args, pid_t group)
+{
+    sigset_t block;
+    sigset_t old;
+    (void)sigemptyset(&block);
+    (void)sigaddset(&block, SIGTTOU);
+    (void)sigprocmask(SIG_BLOCK, &block, &old);
+    (void)tcsetpgrp(args->terminal_fd, group);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The command was stopped: the launcher stops in its place, as a job of the shell does, and
+ * continues it when the shell continues the launcher. */
+static void follow_stop(struct init_args *args, int signal, int lifeline)
+{
+    pid_t group = -1;
+    if (args->terminal_fd >= 0) {
+        group = tcgetpgrp(args->terminal_fd);
+        if (args->foreground)
+            take_terminal(args, getpgrp());
+    }
+    (void)raise(signal);
+    if (args->terminal_fd >= 0 && tcgetpgrp(args->terminal_fd) == getpgrp()) {
+        args->foreground = true;
+        if (group > 0)
+            take_terminal(args, group);
+    }
+    (void)write_all(lifeline, "c", 1);
+}
+
+static void take_message(struct init_args *args, const struct message *m, int lifeline)
+{
+    switch (m->kind) {
+    case MESSAGE_STARTED:
+        report_started(&report);
+        break;
+    case MESSAGE_STOPPED:
+        follow_stop(args, m->value, lifeline);
+        break;
+    case MESSAGE_EXITED:
+        report.exit_code = m->value;
+        break;
+    case MESSAGE_KILLED:
+        report.signal = m->value;
+        break;
+    case MESSAGE_LAUNCH_ERROR:
+        report.exit_code = m->value;
+        (void)snprintf(report.launch_error, sizeof report.launch_error, "%s", m->text);
+        break;
+    default:
+        (void)snprintf(report.setup_error, sizeof report.setup_error, "%s", m->text);
+        break;
+    }
+}
+
+static void follow(struct init_args *args, int status, int lifeline, pid_t child)
+{
+    struct message message;
+    while (read_full(status, &message, sizeof message) == sizeof message) {
+        message.text[sizeof message.text - 1] = '\0';
+        take_message(args, &message, lifeline);
+    }
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    if (args->terminal_fd >= 0 && args->foreground)
+        take_terminal(args, getpgrp());
+    if (report.exit_code < 0 && !report.signal && !report.setup_error[0])
+        (void)snprintf(report.setup_error, sizeof report.setup_error, "%s",
+                       "pid 1: it ended without a report");
+}
+
+static int run_plan(const struct plan *plan)
+{
+    char terminal[128];
+    int status[2];
+    int lifeline[2];
+    struct init_args args = {.plan = plan, .records_fd = -1, .gid = getegid()};
+    stage("start");
+    (void)sigprocmask(SIG_SETMASK, NULL, &args.mask);
+    find_terminal(&args, terminal, sizeof terminal);
+    if (plan->records)
+        args.records_fd = make_records();
+    if (pipe2(status, O_CLOEXEC) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+        die_errno("pipe");
+    args.status_fd = status[1];
+    args.lifeline_fd = lifeline[0];
+    pid_t child = ns_clone();
+    if (child == 0) {
+        (void)close(status[0]);
+        (void)close(lifeline[1]);
+        (void)close(report.dir);
+        init_run(&args);
+    }
+    (void)close(status[1]);
+    (void)close(lifeline[0]);
+    follow(&args, status[0], lifeline[1], child);
+    report_records(&report, args.records_fd);
+    if (report.setup_error[0])
+        say("efr-sbx: setup failed: %s", report.setup_error);
+    if (report.launch_error[0])
+        say("efr-sbx: %s", report.launch_error);
+    return report_finish(&report);
+}
+
+int launch_run(const char *call_dir)
+{
+    struct plan plan;
+    char message[400];
+    size_t len = 0;
+    die_sink(fail);
+    stage("descriptors");
+    check_descriptors();
+    stage("call directory");
+    report.dir = report_open_dir(call_dir);
+    CLEANUP_FREE char *bytes = read_plan(report.dir, &len);
+    stage("plan");
+    int parsed = plan_parse(&plan, bytes, len, message, sizeof message);
+    report.nonce = plan.nonce;
+    if (parsed < 0)
+        die("%s", message);
+    check_before(&plan);
+    int result = run_plan(&plan);
+    plan_finish(&plan);
+    return result;
+}

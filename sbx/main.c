@@ -1,0 +1,54 @@
+/* efr-sbx: builds the sandbox of one call, runs it and reports.
+ * Owns: the list of subcommands. Must not know: how any of them works. */
+#include "landlock.h"
+#include "launch.h"
+#include "selftest.h"
+#include "util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EXIT_USAGE 2
+
+static int run(int argc, char **argv)
+{
+    if (argc != 2 || strcmp(argv[0], "--call-dir") != 0) {
+        say("usage: efr-sbx run --call-dir DIR");
+        return EXIT_USAGE;
+    }
+    return launch_run(argv[1]);
+}
+
+static int landlock_number(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    int abi = landlock_abi();
+    (void)printf("%d\n", abi < 0 ? 0 : abi);
+    return abi < 0;
+}
+
+static int self_test(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return selftest_run();
+}
+
+static const struct subcommand {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} SUBCOMMANDS[] = {
+    {"run", run},
+    {"landlock-abi", landlock_number},
+    {"self-test", self_test},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS; i++)
+        if (strcmp(argv[1], SUBCOMMANDS[i].name) == 0)
+            return SUBCOMMANDS[i].run(argc - 2, argv + 2);
+    say("usage: efr-sbx run --call-dir DIR | landlock-abi | self-test");
+    return EXIT_USAGE;
+}

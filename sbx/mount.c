@@ -1,0 +1,320 @@
+/* See mount.h.
+ *
+ * Order: the whole tree becomes read-only and private; then every source is cloned while the
+ * host's view is still complete; then the new places are attached from the root downwards.
+ * One tmpfs, the pool, gives the bodies of all masks, /dev, /dev/shm and the runtime directory;
+ * it is attached under the new /dev, where no path reaches it. */
+#include "mount.h"
+
+#include "mount_dev.h"
+#include "mount_util.h"
+#include "util.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define LOCKED_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* One entry of the plan while it is built. */
+struct place {
+    const struct plan_mount *entry; /* borrowed */
+    int source;                     /* detached clone, -1 when there is nothing to show */
+    bool is_dir;
+    bool skip;
+};
+
+struct builder {
+    const struct plan *plan;
+    struct place *places; /* owned; one for each mount of the plan */
+    int pool;             /* O_PATH of the pool's root */
+    int tmp_dir;          /* O_PATH of the backing directory of /tmp, on its own mount */
+    int assets;           /* detached clone or -1 */
+    unsigned int masks;   /* bodies with places inside that were made */
+    size_t private_count;
+    struct mount_result *result;
+};
+
+uint64_t mount_id_of(int fd)
+{
+    struct statx info;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) < 0 ||
+        !(info.stx_mask & STATX_MNT_ID))
+        return 0;
+    return info.stx_mnt_id;
+}
+
+static bool writable_kind(enum mount_kind kind)
+{
+    return kind == MOUNT_ROOT || kind == MOUNT_PIN;
+}
+
+/* Everything below a write root is read-only, nosuid and nodev; then the top mount alone
+ * becomes writable. A place that the host itself has read-only stays so. */
+static void set_clone_attrs(int clone, const char *path, bool writable)
+{
+    mount_attrs(clone, path, true, LOCKED_ATTRS, 0);
+    if (!writable)
+        return;
+    struct mount_attr attr = {.attr_clr = MOUNT_ATTR_RDONLY};
+    if (mount_setattr(clone, "", AT_EMPTY_PATH, &attr, sizeof attr) == 0)
+        return;
+    if (errno != EPERM)
+        die_errno("make %s writable", path);
+}
+
+static void open_source(struct builder *b, struct place *place)
+{
+    const char *path = place->entry->path;
+    enum mount_kind kind = place->entry->kind;
+    (void)b;
+    CLEANUP_FD int fd = open_real(AT_FDCWD, path, 0);
+    struct stat st;
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
+        place->skip = true;
+        return;
+    }
+    if (fd < 0)
+        die_errno("open %s", path);
+    if (fstat(fd, &st) < 0)
+        die_errno("stat %s", path);
+    place->is_dir = S_ISDIR(st.st_mode);
+    if (kind == MOUNT_ROOT && !place->is_dir) {
+        place->skip = true;
+        return;
+    }
+    place->source = mount_clone(fd, path);
+    set_clone_attrs(place->source, path, writable_kind(kind));
+}
+
+static void open_sources(struct builder *b)
+{
+    stage("mount sources");
+    for (size_t i = 0; i < b->plan->mount_count; i++) {
+        struct place *place = &b->places[i];
+        place->entry = &b->plan->mounts[i];
+        place->source = -1;
+        place->is_dir = true;
+        enum mount_kind kind = place->entry->kind;
+        if (writable_kind(kind) || kind == MOUNT_FLOOR)
+            open_source(b, place);
+    }
+    CLEANUP_FD int tmp = open_real(AT_FDCWD, b->plan->tmp, O_DIRECTORY);
+    if (tmp < 0)
+        die_errno("open %s", b->plan->tmp);
+    b->tmp_dir = mount_clone(tmp, b->plan->tmp);
+    mount_attrs(b->tmp_dir, b->plan->tmp, true, LOCKED_ATTRS, 0);
+    mount_attrs(b->tmp_dir, b->plan->tmp, false, 0, MOUNT_ATTR_RDONLY);
+    if (!b->plan->assets)
+        return;
+    CLEANUP_FD int assets = open_real(AT_FDCWD, b->plan->assets, O_DIRECTORY);
+    if (assets < 0)
+        die_errno("open %s", b->plan->assets);
+    b->assets = mount_clone(assets, b->plan->assets);
+    mount_attrs(b->assets, b->plan->assets, true, LOCKED_ATTRS, 0);
+}
+
+/* Makes the mount points that later places need below dir, a body of our own. Returns whether
+ * there was one. */
+static bool make_points(const struct builder *b, size_t from, const char *top, int dir)
+{
+    bool any = false;
+    for (size_t i = from + 1; i < b->plan->mount_count; i++) {
+        const struct place *place = &b->places[i];
+        enum mount_kind kind = place->entry->kind;
+        if (place->skip || kind == MOUNT_MASK || kind == MOUNT_PRIVATE ||
+            !path_below(place->entry->path, top))
+            continue;
+        any = true;
+        if (dir >= 0)
+            mount_make_point(dir, place->entry->path + strlen(top) + 1, place->is_dir);
+    }
+    return any;
+}
+
+/* The body of one mask, cloned from the pool. */
+static int mask_body(struct builder *b, size_t index, bool is_dir)
+{
+    const char *path = b->places[index].entry->path;
+    if (!is_dir)
+        return mount_clone_at(b->pool, "mask.file");
+    if (!make_points(b, index, path, -1))
+        return mount_clone_at(b->pool, "mask.dir");
+    CLEANUP_FREE char *name = xasprintf("mask.%u", b->masks++);
+    if (mkdirat(b->pool, name, 0700) < 0)
+        die_errno("mask of %s", path);
+    CLEANUP_FD int dir = open_real(b->pool, name, O_DIRECTORY);
+    if (dir < 0)
+        die_errno("mask of %s", path);
+    (void)make_points(b, index, path, dir);
+    return mount_clone_at(b->pool, name);
+}
+
+static void attach_mask(struct builder *b, size_t index)
+{
+    const char *path = b->places[index].entry->path;
+    CLEANUP_FD int target = open_real(AT_FDCWD, path, 0);
+    struct stat st;
+    /* What this user cannot reach, the command cannot either: it has fewer rights. */
+    if (target < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return;
+    if (target < 0)
+        die_errno("open %s", path);
+    if (fstat(target, &st) < 0)
+        die_errno("stat %s", path);
+    CLEANUP_FD int body = mask_body(b, index, S_ISDIR(st.st_mode));
+    mount_attrs(body, path, false, LOCKED_ATTRS | MOUNT_ATTR_NOEXEC, 0);
+    mount_attach(body, target, path);
+}
+
+static int remember_writable(struct mount_result *result, const char *path)
+{
+    int fd = open_real(AT_FDCWD, path, 0);
+    if (fd < 0)
+        die_errno("open %s again", path);
+    result->write_fds[result->write_count++] = fd;
+    return fd;
+}
+
+static void remember_private(struct builder *b, const char *path)
+{
+    int fd = remember_writable(b->result, path);
+    if (b->private_count >= PRIVATE_MOUNTS)
+        die("more private mounts than expected");
+    uint64_t id = mount_id_of(fd);
+    if (id == 0)
+        die("%s: this kernel does not number mounts (Linux 5.8 does)", path);
+    b->result->private_ids[b->private_count++] = id;
+}
+
+static void attach_private(struct builder *b, size_t index)
+{
+    const char *path = b->places[index].entry->path;
+    CLEANUP_FD int target = open_real(AT_FDCWD, path, O_DIRECTORY);
+    if (target < 0 && errno == ENOENT)
+        return; /* a system without it: nothing to hide, and nothing is created */
+    if (target < 0)
+        die_errno("open %s", path);
+    /* The second clone is taken from the first mount, which is attached by then. */
+    CLEANUP_FD int body = -1;
+    if (b->tmp_dir >= 0) {
+        body = steal_fd(&b->tmp_dir);
+        (void)make_points(b, index, path, body);
+    } else {
+        CLEANUP_FD int first = open_real(AT_FDCWD, "/tmp", O_DIRECTORY);
+        if (first < 0)
+            die_errno("open /tmp");
+        body = mount_clone_at(first, "");
+        (void)make_points(b, index, path, body);
+    }
+    mount_attach(body, target, path);
+    remember_private(b, path);
+}
+
+static void attach_runtime(struct builder *b, size_t index)
+{
+    const char *path = b->places[index].entry->path;
+    CLEANUP_FD int target = open_real(AT_FDCWD, path, O_DIRECTORY);
+    if (target < 0)
+        die_errno("no place for the runtime directory %s", path);
+    CLEANUP_FD int body = mount_clone_at(b->pool, "runtime");
+    mount_attrs(body, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
+    mount_attach(body, target, path);
+    remember_private(b, path);
+    if (b->assets < 0)
+        return;
+    CLEANUP_FREE char *inside = xasprintf("%s/efr-sbx", path);
+    CLEANUP_FD int point = open_real(AT_FDCWD, inside, O_DIRECTORY);
+    if (point < 0)
+        die_errno("open %s", inside);
+    mount_attach(b->assets, point, inside);
+}
+
+static void attach_source(struct builder *b, size_t index)
+{
+    struct place *place = &b->places[index];
+    const char *path = place->entry->path;
+    if (place->skip)
+        return;
+    CLEANUP_FD int target = open_real(AT_FDCWD, path, 0);
+    if (target < 0 && place->entry->kind == MOUNT_FLOOR && errno == ENOENT)
+        return; /* hidden by a mask, so nothing can be written there */
+    if (target < 0)
+        die_errno("open %s", path);
+    mount_attach(place->source, target, path);
+    (void)close(steal_fd(&place->source));
+    if (writable_kind(place->entry->kind))
+        (void)remember_writable(b->result, path);
+}
+
+static void attach_all(struct builder *b)
+{
+    for (size_t i = 0; i < b->plan->mount_count; i++) {
+        switch (b->plan->mounts[i].kind) {
+        case MOUNT_MASK:
+            attach_mask(b, i);
+            break;
+        case MOUNT_PRIVATE:
+            attach_private(b, i);
+            break;
+        case MOUNT_RUNTIME:
+            attach_runtime(b, i);
+            break;
+        case MOUNT_ROOT:
+        case MOUNT_PIN:
+        case MOUNT_FLOOR:
+            attach_source(b, i);
+            break;
+        }
+    }
+}
+
+static void make_pool_entry(int pool, const char *name, mode_t mode)
+{
+    /* The umask is 0 here, so the modes are exact. */
+    if (mkdirat(pool, name, mode) < 0)
+        die_errno("pool: %s", name);
+}
+
+static void fill_pool(int pool)
+{
+    make_pool_entry(pool, "mask.dir", 0500);
+    make_pool_entry(pool, "dev", 0755);
+    make_pool_entry(pool, "shm", 01777);
+    make_pool_entry(pool, "runtime", 0700);
+    make_pool_entry(pool, "runtime/efr-sbx", 0500);
+    CLEANUP_FD int file =
+        openat(pool, "mask.file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+    if (file < 0)
+        die_errno("pool: mask.file");
+}
+
+void mount_all(const struct plan *plan, const char *terminal, struct mount_result *result)
+{
+    struct builder b = {.plan = plan, .tmp_dir = -1, .assets = -1, .result = result};
+    b.places = xcalloc(plan->mount_count, sizeof *b.places);
+    result->write_fds = xcalloc(plan->mount_count + PRIVATE_MOUNTS, sizeof(int));
+    mode_t mask = umask(0);
+    stage("read-only root");
+    mount_everything_readonly();
+    open_sources(&b);
+    stage("devices");
+    struct dev_sources devices = dev_open_sources(terminal);
+    stage("pool");
+    b.pool = mount_pool();
+    fill_pool(b.pool);
+    stage("devices");
+    dev_build(b.pool, &devices);
+    remember_private(&b, "/dev/shm");
+    stage("proc");
+    mount_proc();
+    stage("mounts");
+    attach_all(&b);
+    result->root_fd = open_real(AT_FDCWD, "/", O_DIRECTORY);
+    if (result->root_fd < 0)
+        die_errno("open /");
+    free(b.places);
+    (void)umask(mask);
+}

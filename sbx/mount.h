@@ -1,0 +1,30 @@
+/* The file system of a call, from its plan.
+ * Owns: every mount, in the new mount namespace. Must not know: which paths deserve a mask or
+ * are roots (the plan says). Nothing is resolved twice: sources and places are descriptors,
+ * opened with no symbolic link on the path. Runs in pid 1 of the call, before Landlock. */
+#ifndef EFR_SBX_MOUNT_H
+#define EFR_SBX_MOUNT_H
+
+#include "plan.h"
+
+#include <stdint.h>
+
+/* Mounts where a socket that the command finds was made by the conversation itself. */
+#define PRIVATE_MOUNTS 4 /* /tmp, /var/tmp, the runtime directory, /dev/shm */
+
+struct mount_result {
+    uint64_t private_ids[PRIVATE_MOUNTS]; /* mount numbers, for the broker */
+    int root_fd;                          /* rule set places for Landlock, below */
+    int *write_fds;                       /* owned; O_PATH of every writable place */
+    size_t write_count;
+};
+
+/* Builds everything. terminal is the path of the call's terminal as the launcher sees it, or
+ * NULL; it becomes /dev/console. Dies on any refusal. */
+void mount_all(const struct plan *plan, const char *terminal,
+               struct mount_result *result);
+
+/* The number of the mount that an O_PATH descriptor lies on, 0 when the kernel cannot say. */
+uint64_t mount_id_of(int fd);
+
+#endif

@@ -1,0 +1,59 @@
+/* The plan of one call: strict parser of the NUL-separated bytes of docs/protocol.md.
+ * Owns: the format and every check that needs no file system. Must not know: how a mount is
+ * made. Runs in the launcher; pid 1 reads the result. */
+#ifndef EFR_SBX_PLAN_H
+#define EFR_SBX_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PLAN_MAX_BYTES (1024 * 1024)
+#define PLAN_NONCE_LEN 32
+
+/* In the order in which equal depths are mounted. */
+enum mount_kind {
+    MOUNT_MASK,    /* empty directory or file */
+    MOUNT_PRIVATE, /* /tmp or /var/tmp of the conversation */
+    MOUNT_RUNTIME, /* the call's own runtime directory */
+    MOUNT_ROOT,    /* writable */
+    MOUNT_PIN,     /* writable, but a mount of its own, so it cannot be renamed away */
+    MOUNT_FLOOR,   /* read-only */
+};
+
+struct plan_mount {
+    enum mount_kind kind;
+    const char *path; /* borrowed from the plan's bytes, as all strings here */
+};
+
+struct plan_list {
+    const char **items; /* owned array of borrowed strings */
+    size_t count;
+};
+
+struct plan {
+    const char *nonce; /* 32 hex digits */
+    unsigned int uid;
+    const char *cwd;
+    const char *tmp;     /* backing directory of the private /tmp and /var/tmp */
+    const char *assets;  /* directory shown as RUNTIME/efr-sbx, or NULL */
+    const char *runtime; /* path of the MOUNT_RUNTIME entry */
+    bool records; /* descriptor 3 of the command is a file that the launcher keeps */
+    struct plan_mount *mounts; /* owned; sorted by depth, then kind */
+    size_t mount_count;
+    struct plan_list unset;  /* variable patterns that go */
+    struct plan_list secret; /* the same without regard to case, unless kept */
+    struct plan_list keep;   /* patterns that secret does not take */
+    struct plan_list set;    /* name, value, name, value, ... */
+    struct plan_list argv;   /* NULL-terminated */
+};
+
+/* Parses len_bytes (borrowed for the life of the plan). Returns 0, or -1 with the reason in
+ * message. plan_finish is needed in both cases. */
+int plan_parse(struct plan *plan, const char *bytes, size_t len_bytes, char *message,
+               size_t message_bytes);
+void plan_finish(struct plan *plan);
+
+/* Whether path lies strictly below dir. Both absolute and normal. */
+bool path_below(const char *path, const char *dir);
+
+#endif
