@@ -1,0 +1,264 @@
+-- efr run: a command of the user's own in the sandbox, on the user's own terminal.
+
+local async = require "efr.util.async"
+local changes = require "efr.cli.view.changes"
+local conn = require "efr.cli.conn"
+local keys = require "efr.cli.keys"
+local projects = require "efr.config.projects"
+local screen = require "efr.cli.screen"
+
+local M = { summary = "run a command of yours in the sandbox" }
+
+-- What the launcher answers when the sandbox could not start.
+local NOT_STARTED <const> = 125
+
+function M.add(parser)
+  parser:option("--write", "a directory the command may write"):argname("PATH"):count("*")
+  parser:argument("command", "the command and its arguments"):args("+")
+end
+
+--- The command's own options are not ours.
+function M.words(args)
+  local out, i = {}, 1
+  while i <= #args do
+    local word = args[i]
+    if word == "--" or word:sub(1, 1) ~= "-" then
+      if word ~= "--" then
+        out[#out + 1] = "--"
+      end
+      return table.move(args, i, #args, #out + 1, out)
+    end
+    out[#out + 1] = word
+    if word == "--write" and args[i + 1] then
+      i = i + 1
+      out[#out + 1] = args[i]
+    end
+    i = i + 1
+  end
+  return out
+end
+
+local function absolute(env, cwd, word)
+  local path = word:sub(1, 1) == "/" and word or cwd .. "/" .. word
+  local real, err, code = env.ports.fs.realpath(path)
+  if not real then
+    return nil, ("--write %s: %s"):format(word, err), code == "ENOENT" and "EFR_USAGE" or code
+  end
+  return real
+end
+
+local function write_roots(env, cwd, words)
+  local out = env.ports.json.array({})
+  for _, word in ipairs(words) do
+    local path, message, code = absolute(env, cwd, word)
+    if not path then
+      return nil, message, code
+    end
+    out[#out + 1] = path
+  end
+  return out
+end
+
+-- One key on the terminal: y this time, p register, anything else no.
+local function ask(env, cwd)
+  local input = keys.open(env)
+  if not input then
+    return nil
+  end
+  local style = screen.style(env, 2)
+  local text = env.ports.text.printable(cwd)
+  env:err(style:row({
+    { "write in ", "warning" }, { text, "code" }, { "? ", "warning" },
+    { "y", "bold" }, { " this time · ", "muted" }, { "p", "bold" }, { " register · ", "muted" },
+    { "n", "bold" }, { " " },
+  }))
+  local key = async.await(function(resume)
+    input:listen(resume)
+  end)
+  input:close()
+  env:err((key:find("^[ypn]$") and key or "n") .. "\n")
+  return key
+end
+
+-- Outside a registered project the user says where the command may write.
+local function permit(env, link, cwd, write)
+  local result, message, code, data = link:call("projects.list", {})
+  if not result then
+    return nil, message, code, data
+  end
+  if projects.containing(result.projects or {}, cwd) or #write > 0 then
+    return true
+  end
+  local key = env:is_tty(0) and ask(env, cwd)
+  if key == "y" then
+    write[1] = cwd
+    return true
+  end
+  if key == "p" then
+    local added
+    added, message, code, data = link:call("admin.project_add", { path = cwd })
+    return added and true, message, code, data
+  end
+  if key then
+    return nil, nil, "EFR_SILENT"
+  end
+  local hint = "name what it may write with --write, or register: efr project add"
+  return nil, cwd .. " is in no registered project", "EFR_USAGE", { hint = hint }
+end
+
+-- The launcher beside efr, or where an installation has it.
+local function launcher(env)
+  local dir = (env.ports.sys.exe_path() or ""):gsub("[^/]*$", "")
+  for _, path in ipairs({ dir .. "efr-sbx", dir .. "../lib/efr/efr-sbx" }) do
+    if env.ports.fs.stat(path) then
+      return path
+    end
+  end
+  return nil
+end
+
+local function environment(environ)
+  local env = {}
+  for name, value in pairs(environ) do
+    env[#env + 1] = name .. "=" .. value
+  end
+  table.sort(env)
+  return env
+end
+
+-- Signals while the command runs: those of the keyboard are the command's, those that end efr
+-- end the command first.
+local function watch_signals(uv, child)
+  local handles, ended = {}, {}
+  local function watch(name, fn)
+    local handle = assert(uv.new_signal())
+    handle:start(name, fn)
+    handles[#handles + 1] = handle
+  end
+  watch("sigint", function() end)
+  watch("sigquit", function() end)
+  for name, number in pairs({ sigterm = 15, sighup = 1 }) do
+    watch(name, function()
+      ended.signal = number
+      child:kill(number)
+    end)
+  end
+  return function()
+    for _, handle in ipairs(handles) do
+      handle:close()
+    end
+    return ended.signal
+  end
+end
+
+-- Runs the launcher in the foreground and waits. Returns its exit code and the signal that efr got.
+local function execute(env, path, call_dir)
+  local ports = env.ports
+  local terminal
+  for fd = 0, 2 do
+    terminal = terminal or env:is_tty(fd) and fd
+  end
+  if terminal and ports.tty.foreground(terminal) then
+    ports.tty.save(terminal)
+  end
+  local stop
+  local code, message = async.await(function(resume)
+    local child, err = ports.proc.spawn({
+      path = path,
+      argv = { path, "run", "--call-dir", call_dir },
+      env = environment(env.environ),
+      fds = { [0] = 0, [1] = 1, [2] = 2 },
+      on_exit = function(status, signal)
+        resume(signal and signal ~= 0 and 128 + signal or status)
+      end,
+    })
+    if not child then
+      return resume(nil, err)
+    end
+    stop = watch_signals(ports.uv, child)
+  end)
+  local signal = stop and stop()
+  ports.tty.restore(true)
+  return code, message, signal
+end
+
+local function print_end(env, result)
+  local style = screen.style(env, 2)
+  local row = changes.summary_row(result.changes, env.home)
+  if row then
+    env:err(style:row(row) .. "\n")
+  end
+  local sandbox = type(result.sandbox) == "table" and result.sandbox or {}
+  for _, blocked in ipairs(sandbox.blocked or {}) do
+    env:err(style:row({ {
+      env.ports.text.printable(("network: blocked %s:%s (%s)"):format(
+        blocked.host, blocked.port, blocked.reason)), "muted",
+    } }) .. "\n")
+  end
+end
+
+local function begin(env, link, args)
+  local cwd = env.ports.uv.cwd()
+  cwd = cwd and env.ports.fs.realpath(cwd)
+  if not cwd then
+    return nil, "the current directory is unknown", "EFR_USAGE"
+  end
+  local write, message, code = write_roots(env, cwd, args.write or {})
+  if not write then
+    return nil, message, code
+  end
+  local ok, data
+  ok, message, code, data = permit(env, link, cwd, write)
+  if not ok then
+    return nil, message, code, data
+  end
+  return link:call("run.begin", {
+    argv = env.ports.json.array(args.command),
+    cwd = cwd,
+    write = write,
+    hosts = env.ports.json.array({}),
+  })
+end
+
+-- Words of a refusal about the sandbox itself end in the launcher's own code.
+local function refused(env, message, code, data)
+  if code == "conflict" or code == "internal" then
+    env:warn("the sandbox could not start: " .. message)
+    return NOT_STARTED
+  end
+  return nil, message, code, data
+end
+
+function M.run(args, env)
+  local path = launcher(env)
+  if not path then
+    env:warn("the sandbox could not start: there is no efr-sbx beside efr")
+    return NOT_STARTED
+  end
+  local link, message, code, data = conn.open(env)
+  if not link then
+    return nil, message, code, data
+  end
+  local run
+  run, message, code, data = begin(env, link, args)
+  if not run then
+    return refused(env, message, code, data)
+  end
+  local exit, signal
+  exit, message, signal = execute(env, path, run.call_dir)
+  if not exit then
+    env:warn("the sandbox could not start: " .. message)
+    exit = NOT_STARTED
+  end
+  local result
+  result, message = link:call("run.end", { run_id = run.run_id, exit_code = exit })
+  if result then
+    print_end(env, result)
+  else
+    env:warn("the run was not recorded: " .. message)
+  end
+  link:close()
+  return signal and 128 + signal or exit
+end
+
+return M

@@ -1,0 +1,173 @@
+-- The turn on a terminal: when a frame is drawn, at which size, and the terminal's modes.
+-- Owns: the frame timer, the tick, SIGWINCH, SIGTSTP and SIGCONT. Must not know: events, the wire.
+-- Loop thread of `efr`.
+
+local live = require "efr.cli.view.live"
+local style = require "efr.cli.view.style"
+local transcript = require "efr.cli.view.transcript"
+
+local M = {}
+
+local FRAME_MS <const> = 16
+local TICK_MS <const> = 100
+local STILL_TICK_MS <const> = 1000
+
+local Screen = {}
+Screen.__index = Screen
+
+--- The style for a descriptor: NO_COLOR keeps bold and dim, a dumb terminal has nothing.
+function M.style(env, fd)
+  local dumb = (env.environ.TERM or "") == "" or env.environ.TERM == "dumb"
+  return style.new({
+    enabled = env:is_tty(fd) and not dumb,
+    colour = (env.environ.NO_COLOR or "") == "",
+  })
+end
+
+function Screen:_size()
+  local cols, lines = self.tty.size(1)
+  if not cols then
+    cols, lines = 80, 24
+  end
+  self.ctx.cols, self.ctx.lines = cols, lines
+end
+
+function Screen:_watch(name, fn)
+  local handle = assert(self.uv.new_signal())
+  handle:start(name, fn)
+  self.handles[#self.handles + 1] = handle
+  return handle
+end
+
+-- Stops like any program, with the terminal as the shell knows it. The code after kill runs when
+-- the process goes on.
+function Screen:_suspend(handle)
+  self.tty.write(1, self.live:finish(self.ctx.cols))
+  self.tty.restore(false)
+  handle:stop()
+  self.uv.kill(self.sys.getpid(), "sigtstp")
+  handle:start("sigtstp", function()
+    self:_suspend(handle)
+  end)
+  self:resume()
+end
+
+--- Takes the terminal again after a stop; a new live zone starts where the cursor is.
+function Screen:resume()
+  self.live:forget()
+  if self.prepare then
+    self.prepare()
+  end
+  self:_size()
+  self:changed(true)
+end
+
+--- @class efr.cli.screen_options
+--- @field motion boolean
+--- @field diff_lines integer
+--- @field turn_summary boolean
+--- @field prepare fun()? sets the input modes
+--- @field after fun()? runs when a frame stands on the screen
+--- @field broken fun() the terminal took no more
+
+--- @param env table
+--- @param turn efr.cli.turn
+--- @param opts efr.cli.screen_options
+function M.new(env, turn, opts)
+  local ports = env.ports
+  local self = setmetatable({
+    uv = ports.uv, tty = ports.tty, sys = ports.sys,
+    turn = turn,
+    page = transcript.new(turn),
+    live = live.new(M.style(env, 1)),
+    prepare = opts.prepare, after = opts.after, broken = opts.broken,
+    handles = {},
+    last_ms = -FRAME_MS,
+    ctx = {
+      motion = opts.motion, diff_lines = opts.diff_lines, turn_summary = opts.turn_summary,
+      answers = turn.answers, home = env.home, tick = 0, now_ms = 0,
+    },
+  }, Screen)
+  self:_size()
+  if self.prepare then
+    self.prepare()
+  end
+  self:_watch("sigwinch", function()
+    self:_size()
+    self:changed(true)
+  end)
+  self:_watch("sigcont", function()
+    self:resume()
+  end)
+  local stop
+  stop = self:_watch("sigtstp", function()
+    self:_suspend(stop)
+  end)
+  self.timer = assert(self.uv.new_timer())
+  self.ticker = assert(self.uv.new_timer())
+  local every = opts.motion and TICK_MS or STILL_TICK_MS
+  self.ticker:start(every, every, function()
+    self.ctx.tick = self.ctx.tick + 1
+    self:changed(false)
+  end)
+  return self
+end
+
+--- Milliseconds of the monotonic clock.
+function Screen:now()
+  return self.uv.hrtime() // 1000000
+end
+
+function Screen:_draw()
+  self.timer:stop()
+  self.waiting = false
+  self.last_ms = self:now()
+  self.ctx.now_ms = self.last_ms
+  local commit, rows = self.page:frame(self.ctx)
+  local bytes = self.live:frame(commit, rows, self.ctx)
+  if bytes ~= "" then
+    -- The last words come first: a signal between both leaves at most one old picture behind.
+    self.tty.farewell(1, self.live:farewell(self.ctx.cols))
+    if not self.tty.write(1, bytes) then
+      return self.broken()
+    end
+  end
+  if self.after then
+    self.after()
+  end
+end
+
+--- Something changed: draws now, or at the end of the running frame's time.
+function Screen:changed(urgent)
+  if self.closed then
+    return
+  end
+  local due = self.last_ms + FRAME_MS - self:now()
+  if urgent or due <= 0 then
+    return self:_draw()
+  end
+  if not self.waiting then
+    self.waiting = true
+    self.timer:start(math.max(due, 1), 0, function()
+      self:_draw()
+    end)
+  end
+end
+
+--- Draws the last frame and gives the terminal back.
+function Screen:finish()
+  if self.closed then
+    return
+  end
+  self:_draw()
+  self.closed = true
+  self.tty.write(1, self.live:finish(self.ctx.cols))
+  self.tty.farewell(1, "")
+  for _, handle in ipairs(self.handles) do
+    handle:close()
+  end
+  self.timer:close()
+  self.ticker:close()
+end
+
+return M

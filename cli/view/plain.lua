@@ -1,0 +1,126 @@
+-- The view without a terminal: the reply on stdout, everything else on stderr.
+-- Owns: ux.md 6.14. Must not know: the wire, descriptors (they arrive as functions).
+-- Runs in `efr`.
+
+local block = require "efr.cli.view.block"
+local prose = require "efr.cli.view.prose"
+local question = require "efr.cli.view.question"
+local rows = require "efr.cli.view.rows"
+local text = require "efr.text"
+local transcript = require "efr.cli.view.transcript"
+
+local M = {}
+
+local WIDE <const> = 1 << 30
+
+local Plain = {}
+Plain.__index = Plain
+
+--- @class efr.cli.plain_ports
+--- @field out fun(bytes: string)
+--- @field err fun(bytes: string)
+--- @field home string?
+--- @field diff_lines integer
+--- @field turn_summary boolean
+
+--- @param turn efr.cli.turn
+--- @param ports efr.cli.plain_ports
+function M.new(turn, ports)
+  return setmetatable({
+    turn = turn,
+    ports = ports,
+    next = 1,
+    written = 0, -- bytes of the open prose block that were written
+    ended_line = true, -- stdout stands at the start of a line
+    replied = false, -- something was written to stdout
+  }, Plain)
+end
+
+local function safe_reply(s)
+  return (s:gsub("[^\n\t]+", text.printable))
+end
+
+function Plain:_out(s)
+  if s ~= "" then
+    self.ports.out(safe_reply(s))
+    self.ended_line = s:sub(-1) == "\n"
+    self.replied = true
+  end
+end
+
+function Plain:_err(list)
+  for _, row in ipairs(list) do
+    self.ports.err(rows.plain(row) .. "\n")
+  end
+end
+
+local show = {}
+
+function show.prose(self, item)
+  local stop = item.done and #item.text or prose.whole_length(item.text)
+  if self.written == 0 and stop > 0 and self.replied then
+    self:_out(self.ended_line and "\n" or "\n\n")
+  end
+  self:_out(item.text:sub(self.written + 1, stop))
+  self.written = math.max(stop, self.written)
+  if not item.done then
+    return false
+  end
+  self.written = 0
+  if not self.ended_line then
+    self:_out("\n")
+  end
+  return true
+end
+
+function show.note(self, item, ctx)
+  self:_err(block.note_rows(item, ctx))
+  return true
+end
+
+function show.call(self, item, ctx)
+  if item.state ~= "done" then
+    return false
+  end
+  self:_err(block.finished_rows(item, ctx))
+  return true
+end
+
+function show.question(self, item, ctx)
+  if not item.shown then
+    item.shown = true
+    local card, keys = question.card(item, ctx)
+    self:_err(card)
+    self:_err({ keys })
+  end
+  if item.state == "open" then
+    return false
+  end
+  self:_err({ question.answer_row(item) })
+  return true
+end
+
+--- Writes what is new.
+function Plain:update(now_ms)
+  local ctx = {
+    cols = WIDE,
+    now_ms = now_ms,
+    home = self.ports.home,
+    diff_lines = self.ports.diff_lines,
+    turn_summary = self.ports.turn_summary,
+    answers = self.turn.answers,
+  }
+  while self.next <= #self.turn.blocks do
+    local item = self.turn.blocks[self.next]
+    if not show[item.kind](self, item, ctx) then
+      return
+    end
+    self.next = self.next + 1
+  end
+  if self.turn.phase == "ended" and not self.closed then
+    self.closed = true
+    self:_err(transcript.end_rows(self.turn, ctx))
+  end
+end
+
+return M
