@@ -24,6 +24,7 @@ struct efr_state {
     lua_State *L;
     size_t used_bytes;
     size_t max_bytes;
+    uv_loop_t *loop; /* borrowed */
 };
 
 static void *alloc(void *ud, void *ptr, size_t old_size, size_t new_size)
@@ -232,6 +233,7 @@ struct efr_state *efr_state_create(const struct efr_state_opts *opts, struct efr
 {
     struct efr_state *state = xcalloc(1, sizeof(*state));
     state->max_bytes = opts->memory_max_bytes;
+    state->loop = opts->loop;
     state->L = lua_newstate(alloc, state);
     if (!state->L) {
         efr_err_set(err, "ENOMEM", "no memory for a Lua state");
@@ -255,6 +257,9 @@ void efr_state_destroy(struct efr_state *state)
     if (!state)
         return;
     luax_set_closing(state->L);
+    /* luv's finalizer frees a handle that is already closing, so the loop must have let go of it before. */
+    if (state->loop)
+        (void)uv_run(state->loop, UV_RUN_NOWAIT);
     lua_close(state->L);
     free(state);
 }
