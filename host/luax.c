@@ -15,7 +15,8 @@
 extern const struct luax_module *const __start_efr_luamods[];
 extern const struct luax_module *const __stop_efr_luamods[];
 
-static const char closing_key;
+static const char closing_key; /* their addresses are the keys in the registry */
+static const char loop_key;
 
 void luax_each_module(void (*fn)(const struct luax_module *module, void *arg), void *arg)
 {
@@ -207,6 +208,20 @@ void luax_set_closing(lua_State *L)
 {
     lua_pushboolean(L, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &closing_key);
+}
+
+void luax_set_loop(lua_State *L, struct uv_loop_s *loop)
+{
+    lua_pushlightuserdata(L, loop);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &loop_key);
+}
+
+struct uv_loop_s *luax_loop(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &loop_key);
+    struct uv_loop_s *loop = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return loop;
 }
 
 int luax_push_ref(lua_State *L, int ref)

@@ -85,6 +85,10 @@ int luax_call(lua_State *L, int nargs, int nresults);
 /* Pushes the function of a reference; false when the state is closing or the reference is none. */
 int luax_push_ref(lua_State *L, int ref);
 
+/* The loop of the state; borrowed. luax_set_loop is for state.c only. */
+struct uv_loop_s *luax_loop(lua_State *L);
+void luax_set_loop(lua_State *L, struct uv_loop_s *loop);
+
 /* The message handler that luax_call uses: message and traceback as one string. */
 int luax_traceback(lua_State *L);
 

@@ -12,6 +12,7 @@
 #include "embed.h"
 #include "err.h"
 #include "luax.h"
+#include "proc.h"
 #include "util.h"
 
 /* Debian's lua-lpeg-dev has no header, and that of luv does not pass our warnings. */
@@ -201,6 +202,7 @@ static int drain_loop(lua_State *L)
     uv_loop_t **loop = lua_touserdata(L, 1);
     if (!*loop)
         return 0;
+    efr_proc_finish_all();
     uv_walk(*loop, close_handle, NULL);
     (void)uv_run(*loop, UV_RUN_DEFAULT);
     *loop = NULL;
@@ -216,6 +218,7 @@ static void attach_loop(lua_State *L, uv_loop_t *loop)
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
     (void)luaL_ref(L, LUA_REGISTRYINDEX);
+    luax_set_loop(L, loop);
     luv_set_loop(L, loop);
     luv_set_callback(L, guarded_callback);
 }
