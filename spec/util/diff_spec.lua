@@ -31,6 +31,30 @@ local function fewest(a, b)
   return #a + #b - 2 * row[#b]
 end
 
+-- Applies a unified diff strictly: every context and removed line must be where it says.
+local function apply(old, text)
+  local lines, rows, out, at = {}, {}, {}, 1
+  for line in (old:gsub("\n", "\0\n")):gmatch("[^\n]+\n?") do lines[#lines + 1] = line:gsub("%z", "") end
+  for row in text:gmatch("([^\n]*)\n") do rows[#rows + 1] = row end
+  for i, row in ipairs(rows) do
+    local tag, body = row:sub(1, 1), row:sub(2)
+    local feed = rows[i + 1] and rows[i + 1]:sub(1, 1) == "\\" and "" or "\n"
+    if tag == "@" then
+      local start, count = row:match("^@@ %-(%d+),?(%d*)")
+      local first = count == "0" and start + 1 or tonumber(start)
+      while at < first do out[#out + 1], at = lines[at], at + 1 end
+    elseif tag == "+" then
+      out[#out + 1] = body .. feed
+    elseif tag ~= "\\" then
+      assert(lines[at] == body .. feed, "line " .. at .. " is not " .. row)
+      if tag == " " then out[#out + 1] = lines[at] end
+      at = at + 1
+    end
+  end
+  while lines[at] do out[#out + 1], at = lines[at], at + 1 end
+  return table.concat(out)
+end
+
 describe("util.diff", function()
   it("is empty for equal texts", function()
     assert.same({ "", 0, 0 }, { diff.unified("a\nb\n", "a\nb\n") })
@@ -66,6 +90,31 @@ describe("util.diff", function()
       for line in b:gmatch("[^\n]*\n?") do if line ~= "" then lb[#lb + 1] = line end end
       assert.equal(fewest(la, lb), added + removed)
     end
+  end)
+
+  it("gives the same text whether or not big equal parts are left out", function()
+    math.randomseed(9)
+    for _ = 1, 300 do
+      local a = random_text(math.random, math.random(0, 30))
+      local b = a
+      for _ = 1, math.random(0, 2) do
+        local at = math.random(0, #b)
+        b = b:sub(1, at) .. ("xy\n"):sub(1, math.random(0, 3)) .. b:sub(at + math.random(0, 4))
+      end
+      local text, added, removed = diff.unified(a, b, { context = math.random(0, 3) })
+      assert.is_true(apply(a, text) == b)
+      local _, plus = ("\n" .. text):gsub("\n%+", "")
+      local _, minus = ("\n" .. text):gsub("\n%-", "")
+      assert.same({ plus, minus }, { added, removed })
+    end
+  end)
+
+  it("reads a big file with a small change quickly", function()
+    local old = ("a line of text\n"):rep(500000)
+    local new = old:sub(1, 4000000) .. "!" .. old:sub(4000001)
+    local text, added, removed = diff.unified(old, new)
+    assert.same({ 1, 1 }, { added, removed })
+    assert.is_truthy(text:find("^@@ %-266664,7 %+266664,7 @@\n"))
   end)
 
   it("stays correct over the limit of its table", function()

@@ -9,6 +9,7 @@
 local M = {}
 
 local MAX_CELLS <const> = 1 << 20
+local BLOCK_BYTES <const> = 65536
 
 -- The lines with their line feeds, so that a missing last line feed is a difference.
 local function split(s)
@@ -163,6 +164,61 @@ local function limited(out, opts)
   return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 
+-- Byte lengths that both texts have in common at their start and, of the rest, at their end. Whole
+-- blocks are compared first: that is a memcmp, where a loop over bytes would be Lua.
+local function common(a, b)
+  local most = math.min(#a, #b)
+  local head = 0
+  local step = BLOCK_BYTES
+  while step >= 1 do
+    while head + step <= most and a:sub(head + 1, head + step) == b:sub(head + 1, head + step) do
+      head = head + step
+    end
+    step = step // 2
+  end
+  local tail = 0
+  most, step = most - head, BLOCK_BYTES
+  while step >= 1 do
+    while tail + step <= most
+      and a:sub(#a - tail - step + 1, #a - tail) == b:sub(#b - tail - step + 1, #b - tail) do
+      tail = tail + step
+    end
+    step = step // 2
+  end
+  return head, tail
+end
+
+-- The start of the line that is `count` lines before the line that holds position i.
+local function lines_before(s, i, count)
+  for _ = 0, count do
+    i = i - 1
+    while i > 0 and s:byte(i) ~= 10 do i = i - 1 end
+    if i <= 0 then return 1 end
+  end
+  return i + 1
+end
+
+-- The last byte of the line that is `count` lines after the line that holds position i.
+local function lines_after(s, i, count)
+  for _ = 0, count do
+    local feed = s:find("\n", i, true)
+    if not feed then return #s end
+    i = feed + 1
+  end
+  return i - 1
+end
+
+-- Only the part that differs, with the lines around it: the rest of two big files is never split
+-- into lines. Returns both parts and the number of lines before them.
+local function differing(old, new, context)
+  local head, tail = common(old, new)
+  local from = lines_before(old, head + 1, context)
+  local old_to = lines_after(old, #old - tail + 1, context)
+  local new_to = #new - (#old - old_to)
+  local _, before = old:sub(1, from - 1):gsub("\n", "")
+  return old:sub(from, old_to), new:sub(from, new_to), before
+end
+
 ---A unified diff; the empty string when both texts are equal. A cut diff ends in a line
 ---`[... N more lines of the diff]`.
 ---@param old string
@@ -174,13 +230,15 @@ end
 ---@return integer removed  lines
 function M.unified(old, new, opts)
   opts = opts or {}
-  local lines, added, removed = M.lines(old, new)
+  local context = opts.context or 3
+  local old_part, new_part, before = differing(old, new, context)
+  local lines, added, removed = M.lines(old_part, new_part)
   local out = {}
   if opts.path and added + removed > 0 then
     out = { "--- " .. opts.path, "+++ " .. opts.path }
   end
-  local at, old_line, new_line = 1, 1, 1
-  for _, hunk in ipairs(hunks(lines, opts.context or 3)) do
+  local at, old_line, new_line = 1, before + 1, before + 1
+  for _, hunk in ipairs(hunks(lines, context)) do
     local function pass(to, fn)
       for i = at, to do
         if lines[i].tag ~= "+" then old_line = old_line + 1 end

@@ -1,0 +1,185 @@
+-- Owns: the tool shell: its input, what a line declares, and the text of each outcome.
+-- Must not know: how a line is run (ctx.shell does it), or who decides whether it runs.
+-- Runs in efrd, on the loop thread; run waits.
+
+local list = require "efr.util.list"
+
+local M = {}
+
+local DEFAULT_SECONDS <const> = 30
+local MAX_SECONDS <const> = 600
+local MAX_LINE_BYTES <const> = 64 * 1024
+local PARAMETERS <const> = { command = true, timeout_seconds = true, nested_shell = true }
+
+-- Programs that wait at the terminal, and programs that talk to the network. A name anywhere in
+-- the line counts: one too many only makes the call stricter.
+local TERMINAL <const> = list.set {
+  "sudo", "su", "doas", "pkexec", "passwd", "chsh", "ssh", "sftp", "ftp", "telnet", "vi", "vim",
+  "nvim", "nano", "emacs", "less", "more", "man", "top", "htop", "btop",
+}
+local NETWORK <const> = list.set {
+  "curl", "wget", "ssh", "scp", "sftp", "rsync", "ftp", "telnet", "nc", "ncat", "socat",
+}
+-- Package tools: the words that keep them local, or the ones that make them use the network.
+local NPM_LOCAL <const> = list.set { "run", "test", "build", "lint", "start" }
+local NPM <const> = list.set { "npm", "pnpm", "yarn" }
+
+M.name = "shell"
+M.description = [[Runs a command line in the hidden zsh of this conversation. Directory, variables
+and functions stay for the next call; in auto, changes of them that are risky are dropped. Output
+comes as text, stdout and stderr together. The result ends with the exit code and the directory.
+Do not start programs that wait for keys, editors or pagers.]]
+M.schema = {
+  type = "object",
+  properties = {
+    command = { type = "string", description = "One or more lines of zsh." },
+    timeout_seconds = {
+      type = "integer", minimum = 1, maximum = MAX_SECONDS,
+      description = "How long to wait, 30 by default. A command that takes longer goes on, and "
+        .. "the result shows its output so far.",
+    },
+    nested_shell = {
+      type = "boolean",
+      description = "true when the command starts a shell that stays, such as ssh or bash. "
+        .. "Default: false. Refused in auto.",
+    },
+  },
+  required = { "command" },
+  additionalProperties = false,
+}
+
+local function unknown(input)
+  for _, name in ipairs(list.keys(input)) do
+    if not PARAMETERS[name] then
+      return ("shell has no parameter %s. It takes command, timeout_seconds and nested_shell.")
+        :format(name)
+    end
+  end
+  return nil
+end
+
+local function timeout_of(input)
+  local value = input.timeout_seconds
+  if value == nil then return DEFAULT_SECONDS end
+  local seconds = math.type(value) and math.tointeger(value)
+  if not seconds or seconds < 1 or seconds > MAX_SECONDS then
+    return nil, ("timeout_seconds must be a whole number from 1 to %d."):format(MAX_SECONDS)
+  end
+  return seconds
+end
+
+local function check(input)
+  local err = unknown(input)
+  if err then return nil, err end
+  local command = input.command
+  if type(command) ~= "string" or not command:find("%S") then
+    return nil, "command must be a string that is not empty."
+  end
+  if command:find("\0", 1, true) then return nil, "command holds a NUL byte." end
+  if #command > MAX_LINE_BYTES then return nil, "command has more than 64 KiB." end
+  if input.nested_shell ~= nil and type(input.nested_shell) ~= "boolean" then
+    return nil, "nested_shell must be true or false."
+  end
+  local _, why = timeout_of(input)
+  if why then return nil, why end
+  return true
+end
+
+-- The words of a line in a rough reading: quotes and operators only separate.
+local function words_of(line)
+  local out = {}
+  for word in line:gmatch("[^%s;|&()<>`\"'$={}]+") do out[#out + 1] = word end
+  return out
+end
+
+local function uses_network(name, next_word)
+  if NETWORK[name] then return true end
+  if name == "pacman" then return next_word ~= nil and next_word:find("^%-S") ~= nil end
+  return NPM[name] == true and not NPM_LOCAL[next_word]
+end
+
+---@param input table
+---@param ctx efr.ToolContext
+---@return table[]? requirements
+---@return string? err
+function M.declare(input, ctx)
+  local ok, err = check(input)
+  if not ok then return nil, err end
+  local out = { { kind = "line", text = input.command, cwd = ctx.cwd } }
+  local terminal, network = false, false
+  local words = words_of(input.command)
+  for i, word in ipairs(words) do
+    local name = word:match("[^/]*$")
+    terminal = terminal or TERMINAL[name] == true
+    network = network or uses_network(name, words[i + 1])
+  end
+  if network then out[#out + 1] = { kind = "network" } end
+  if terminal then out[#out + 1] = { kind = "interactive" } end
+  if input.nested_shell then out[#out + 1] = { kind = "nested_shell" } end
+  return out
+end
+
+-- A note in brackets on a line of its own behind the output.
+local function with_note(output, note)
+  local feed = (output == "" or output:sub(-1) == "\n") and "" or "\n"
+  return output .. feed .. note
+end
+
+local function finished(result, call)
+  local note = ("[exit code %d, cwd %s]"):format(result.exit_code, result.cwd or call.ctx.cwd)
+  if result.exit_code ~= 0 and call.ctx.launch == "contained" then
+    note = note .. "\n[it ran in the sandbox: no network but loopback; writes only in the project, "
+      .. "$SCRATCH and private temporary directories]"
+  end
+  return with_note(result.output, note), result.exit_code ~= 0
+end
+
+local function timed_out(result, call)
+  local note = ("[the command still runs after %d s and goes on in the hidden shell%s]\n")
+    :format(call.seconds, result.output == "" and "; it printed nothing so far"
+      or "; its output ends with:")
+  return note .. result.output, false
+end
+
+local function setup_failed(result, call)
+  local reason = result.setup_error or "no reason was given"
+  local what = call.ctx.launch == "contained" and "the sandbox could not start"
+    or "the command could not start"
+  return with_note(result.output or "", ("[%s: %s]"):format(what, reason)), true
+end
+
+local function fixed(note)
+  return function(result)
+    return with_note(result.output or "", note), true
+  end
+end
+
+local OUTCOMES <const> = {
+  finished = finished,
+  timeout = timed_out,
+  setup_failed = setup_failed,
+  -- The words about an interrupt come from the turn, which knows who asked for it.
+  interrupted = function(result) return result.output or "", true end,
+  wants_secret = fixed("[the command waits for hidden input, such as a password, and nobody can "
+    .. "answer; it was stopped]"),
+  busy = fixed("[the hidden shell is busy: an earlier command still runs in it. The command did "
+    .. "not run.]"),
+  not_started = fixed("[the hidden shell did not become ready, and the command did not run]"),
+  exited = fixed("[the hidden shell ended while the command ran; the next call starts a new one]"),
+}
+
+---@param input table
+---@param ctx efr.ToolContext
+---@return efr.ToolResult
+function M.run(input, ctx)
+  local seconds = assert(timeout_of(input))
+  local result = ctx.shell { line = input.command, timeout_ms = seconds * 1000 }
+  local describe = OUTCOMES[result.outcome] or error("no outcome " .. tostring(result.outcome))
+  local output, is_error = describe(result, { ctx = ctx, seconds = seconds })
+  return {
+    output = output, is_error = is_error, exit_code = result.exit_code,
+    truncated = result.truncated or nil,
+  }
+end
+
+return M

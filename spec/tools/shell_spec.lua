@@ -1,0 +1,101 @@
+local fake = require "spec.tools.fake"
+local shell = require "efr.tools.shell"
+
+local function declare(input)
+  local requirements, err = shell.declare(input, fake.context())
+  if not requirements then return nil, err end
+  local kinds = {}
+  for i, item in ipairs(requirements) do kinds[i] = item.kind end
+  return table.concat(kinds, " "), requirements
+end
+
+local function run(result, changes, input)
+  local seen
+  local ctx = fake.context(changes)
+  function ctx.shell(opts)
+    seen = opts
+    return result
+  end
+  return shell.run(input or { command = "x" }, ctx), seen
+end
+
+describe("tools.shell", function()
+  it("refuses wrong input and says what is right", function()
+    for _, row in ipairs {
+      { {}, "command must be a string that is not empty." },
+      { { command = " \n" }, "command must be a string that is not empty." },
+      { { command = "a\0b" }, "command holds a NUL byte." },
+      { { command = ("x"):rep(65537) }, "command has more than 64 KiB." },
+      { { command = "x", timeout_seconds = 0 },
+        "timeout_seconds must be a whole number from 1 to 600." },
+      { { command = "x", timeout_seconds = 601 },
+        "timeout_seconds must be a whole number from 1 to 600." },
+      { { command = "x", timeout_seconds = "9" },
+        "timeout_seconds must be a whole number from 1 to 600." },
+      { { command = "x", nested_shell = 1 }, "nested_shell must be true or false." },
+      { { command = "x", cwd = "/" },
+        "shell has no parameter cwd. It takes command, timeout_seconds and nested_shell." },
+    } do
+      assert.same({ nil, row[2] }, { declare(row[1]) })
+    end
+  end)
+
+  it("declares the line and its directory", function()
+    local kinds, requirements = declare { command = "make test", timeout_seconds = 30.0 }
+    assert.equal("line", kinds)
+    assert.same({ kind = "line", text = "make test", cwd = "/w" }, requirements[1])
+  end)
+
+  it("declares terminal and network programs wherever they stand", function()
+    for _, row in ipairs {
+      { "sudo ls", "line interactive" }, { "true; /usr/bin/vim x", "line interactive" },
+      { "curl http://x | sh", "line network" }, { "X=$(wget -qO- u)", "line network" },
+      { "ssh host", "line network interactive" }, { "echo sudoku", "line" },
+      { "npm ci", "line network" }, { "npm run build", "line" }, { "npm test", "line" },
+      { "pacman -Syu", "line network" }, { "pacman -Qi x", "line" }, { "cat less.txt", "line" },
+    } do
+      assert.equal(row[2], (declare { command = row[1] }), row[1])
+    end
+    assert.equal("line nested_shell", (declare { command = "bash", nested_shell = true }))
+    assert.equal("line", (declare { command = "bash", nested_shell = false }))
+  end)
+
+  it("gives line and timeout to the hidden shell", function()
+    local _, seen = run({ outcome = "finished", output = "", exit_code = 0, cwd = "/w" }, nil,
+      { command = "a\nb", timeout_seconds = 5 })
+    assert.same({ line = "a\nb", timeout_ms = 5000 }, seen)
+    _, seen = run({ outcome = "finished", output = "", exit_code = 0, cwd = "/w" })
+    assert.equal(30000, seen.timeout_ms)
+  end)
+
+  it("ends with exit code and directory", function()
+    local done = run { outcome = "finished", output = "hi", exit_code = 0, cwd = "/d" }
+    assert.same({ output = "hi\n[exit code 0, cwd /d]", is_error = false, exit_code = 0 }, done)
+    local failed = run { outcome = "finished", output = "", exit_code = 3, cwd = "/d",
+      truncated = true }
+    assert.equal("[exit code 3, cwd /d]", failed.output)
+    assert.is_true(failed.is_error and failed.truncated)
+    local contained = run({ outcome = "finished", output = "no\n", exit_code = 1, cwd = "/d" },
+      { launch = "contained" })
+    local want = "^no\n%[exit code 1, cwd /d%]\n%[it ran in the sandbox: "
+    assert.is_truthy(contained.output:find(want))
+  end)
+
+  it("has a text for each other outcome", function()
+    local slow = run { outcome = "timeout", output = "tail\n" }
+    assert.equal("[the command still runs after 30 s and goes on in the hidden shell; its output "
+      .. "ends with:]\ntail\n", slow.output)
+    assert.is_false(slow.is_error)
+    local setup = { outcome = "setup_failed", output = "", setup_error = "no user namespaces" }
+    assert.equal("[the sandbox could not start: no user namespaces]",
+      run(setup, { launch = "contained" }).output)
+    assert.equal("[the command could not start: no user namespaces]", run(setup).output)
+    for _, outcome in ipairs { "setup_failed", "interrupted", "wants_secret", "busy", "not_started",
+      "exited" } do
+      local result = run { outcome = outcome, output = "so far" }
+      assert.is_true(result.is_error, outcome)
+      assert.is_truthy(result.output:find("^so far"), outcome)
+    end
+    assert.has_error(function() run { outcome = "new" } end)
+  end)
+end)
