@@ -1,23 +1,8 @@
 -- efr.store under our own state: the binding, its callbacks and errors. The behaviour of the
 -- writer itself is tested in tests/unit/test_store.c.
+local loop = require "spec.host.loop"
 local store = require "efr.store"
 local uv = require "luv"
-
-local LIMIT_MS <const> = 20000
-
--- Runs the loop until ready() is true.
-local function wait_until(ready)
-  local late = false
-  local timer = uv.new_timer()
-  timer:start(LIMIT_MS, 0, function()
-    late = true
-  end)
-  while not ready() and not late do
-    uv.run("once")
-  end
-  timer:close()
-  assert(not late, "nothing came within the limit")
-end
 
 describe("efr.store", function()
   local dir, path, db
@@ -51,7 +36,7 @@ describe("efr.store", function()
     assert(db:write(statements, durable or false, function(...)
       result = table.pack(...)
     end))
-    wait_until(function()
+    loop.wait_until(function()
       return result
     end)
     return table.unpack(result, 1, 3)
@@ -98,7 +83,7 @@ describe("efr.store", function()
         seen[#seen + 1] = { i, code }
       end))
     end
-    wait_until(function()
+    loop.wait_until(function()
       return #seen == 100
     end)
     for i = 1, 100 do
@@ -116,7 +101,7 @@ describe("efr.store", function()
     db:write({ { "INSERT INTO t (id) VALUES (2)" } }, false, function()
       done = true
     end)
-    wait_until(function()
+    loop.wait_until(function()
       return done
     end)
   end)
@@ -132,7 +117,7 @@ describe("efr.store", function()
       seen[#seen + 1] = "closed"
       seen[#seen + 1] = select(3, db:write({}, false, print))
     end)
-    wait_until(function()
+    loop.wait_until(function()
       return #seen == 3
     end)
     assert.same({ "kept", "closed", "EFR_CLOSED" }, seen)
@@ -164,7 +149,7 @@ describe("efr.store", function()
     db = nil
     collectgarbage()
     assert.is_not_nil(weak[1])
-    wait_until(function()
+    loop.wait_until(function()
       return done
     end)
     collectgarbage()
