@@ -50,8 +50,8 @@ describe("model.sse", function()
 
   it("gives the same events however a generated stream is cut", function()
     math.randomseed(20261130)
-    local parts = { "data: x", "data:", "event: e", ": c", "\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "é",
-      "data: {\"a\":1}", "id: 3", "\xF0\x9F\x98\x80", "\xEF\xBB\xBF", "data", ":" }
+    local parts = { "data: x", "data:", "event: e", ": c", "\n", "\r", "\r\n", "\n\n",
+      "\r\n\r\n", "é", "data: {\"a\":1}", "id: 3", "\xF0\x9F\x98\x80", "\xEF\xBB\xBF", "data", ":" }
     for _ = 1, 400 do
       local out = {}
       for n = 1, math.random(1, 40) do out[n] = parts[math.random(#parts)] end

@@ -1,5 +1,5 @@
--- Owns: a small JSON reader and writer for specs that run without efr.json; same face (decode, encode, null, array).
--- Test help only, for well-formed input of specs; efr itself uses efr.json.
+-- Owns: a small JSON reader and writer for specs that run without efr.json, with the same face
+-- (decode, encode, null, array). Test help only; efr itself uses efr.json.
 
 local M = {}
 
@@ -9,12 +9,15 @@ M.null = setmetatable({}, { __tostring = function() return "null" end })
 function M.array(t) return setmetatable(t, ARRAY) end
 function M.is_array(t) return getmetatable(t) == ARRAY end
 
-local ESC = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\b"] = "\\b",
-  ["\f"] = "\\f" }
+local ESC = {
+  ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\b"] = "\\b",
+  ["\f"] = "\\f",
+}
 
 local function quote(s)
   if not utf8.len(s) then error("not UTF-8") end
-  return '"' .. s:gsub('[%c"\\]', function(c) return ESC[c] or ("\\u%04x"):format(c:byte()) end) .. '"'
+  local function escape(c) return ESC[c] or ("\\u%04x"):format(c:byte()) end
+  return '"' .. s:gsub('[%c"\\]', escape) .. '"'
 end
 
 local function write(v)

@@ -1,6 +1,7 @@
 -- Owns: the list of providers, by id, each made once.
 -- Must not know: what a provider does. Runs in efrd, on the loop thread.
 
+local demo = require "efr.model.demo"
 local openai_compatible = require "efr.model.openai_compatible"
 local scripted = require "efr.model.scripted"
 
@@ -16,9 +17,18 @@ local Providers = {}
 Providers.__index = Providers
 
 ---The providers of one daemon.
----@param deps table  ports; config: fun() -> config in force; secrets_dir; home; version; demo
+---@param app table  ports, config, paths, env, version
 ---@return efr.Providers
-function M.new(deps)
+function M.new(app)
+  local deps = {
+    ports = app.ports,
+    config = function() return app.config end,
+    secrets_dir = app.paths.data .. "/secrets",
+    home = app.env.HOME,
+    version = app.version,
+    ca_file = app.env.SSL_CERT_FILE,
+    demo = demo.answer,
+  }
   return setmetatable({ deps = deps, made = {} }, Providers)
 end
 

@@ -5,6 +5,8 @@
 -- link, is refused and never repaired: somebody may have read it. Only version 1 is read. Texts of
 -- errors never hold any part of a key.
 
+local redact = require "efr.util.redact"
+
 local M = {}
 
 M.VERSION = 1 ---@type integer
@@ -109,15 +111,8 @@ function M.remove(ports, dir, provider)
   return nil, message, code
 end
 
----How a key is shown: its first characters and its last four, or only dots when it is short.
----@param key string
----@return string
-function M.hint(key)
-  if #key < 16 then return "..." end
-  local head = key:match("^%a+%-%a+%-") or key:match("^%a+%-") or ""
-  if #head > 8 then head = "" end
-  return head .. "..." .. key:sub(-4)
-end
+---How a key is shown.
+M.hint = redact.hint
 
 ---Checks the text of a key that a user typed.
 ---@param key string

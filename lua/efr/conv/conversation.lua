@@ -1,0 +1,138 @@
+-- Owns: the state of one conversation in memory: its queue, the running turn, pending questions,
+-- its hidden shell's directory, who listens to drafts. One worker runs its turns one by one.
+-- Must not know: the wire, how a turn works inside. Runs in efrd, on the loop thread.
+
+local async = require "efr.util.async"
+local history = require "efr.conv.history"
+local queue = require "efr.conv.queue"
+local turn = require "efr.conv.turn"
+
+local M = {}
+
+local IDLE_MS <const> = 60000
+
+---@class efr.Conversation
+---@field id string
+---@field app table
+---@field queue efr.PromptQueue
+---@field current table|nil  the running turn
+---@field approvals table<string, table>  pending questions by call id
+---@field last_seq integer
+---@field cwd string|nil  where the user's newest prompt came from
+---@field shell_cwd string|nil  where the hidden shell is
+local Conversation = {}
+Conversation.__index = Conversation
+
+---@param app table
+---@param id string
+---@param row? table  its row of the store, when it exists there
+---@return efr.Conversation
+function M.new(app, id, row)
+  return setmetatable({
+    app = app,
+    id = id,
+    queue = queue.new(),
+    history = history.new({ query = app.query, json = app.ports.json }, id),
+    approvals = {},
+    listeners = {},
+    last_seq = row and row.last_seq or 0,
+    title = row and row.title,
+    known_cwd = row and row.cwd,
+    closed = false,
+  }, Conversation)
+end
+
+---Appends a batch of events of this conversation. Waits for the commit.
+---@param batch table  as store.log takes it; conversation_id is filled in
+---@return integer[]|nil seqs
+---@return string? message
+---@return string? code
+function Conversation:append(batch)
+  for _, event in ipairs(batch.events or {}) do event.conversation_id = self.id end
+  for _, message in ipairs(batch.turn_messages or {}) do message.conversation_id = self.id end
+  local seqs, message, code = self.app.store:append(batch)
+  if not seqs then return nil, message, code end
+  if seqs[#seqs] then self.last_seq = math.max(self.last_seq, seqs[#seqs]) end
+  return seqs
+end
+
+---Hands drafts to those who listen.
+---@param drafts table[]
+function Conversation:send_drafts(drafts)
+  for _, fn in pairs(self.listeners) do
+    for _, draft in ipairs(drafts) do fn(draft) end
+  end
+end
+
+---Listens to drafts.
+---@param fn fun(draft: table)
+---@return fun() unsubscribe
+function Conversation:listen(fn)
+  local key = {}
+  self.listeners[key] = fn
+  return function() self.listeners[key] = nil end
+end
+
+---Whether a turn runs or will run without anything more from outside.
+---@return boolean
+function Conversation:is_busy()
+  return self.current ~= nil or self.working == true or self.queue:len() > 0
+end
+
+-- After a quiet minute the history is dropped; the next turn reads it again.
+local function when_idle(self)
+  self.idle_mark = {}
+  local mark = self.idle_mark
+  async.spawn(function()
+    async.sleep(IDLE_MS)
+    if self.idle_mark == mark and not self:is_busy() then self.history:drop() end
+  end)
+end
+
+---Runs what waits, if nothing runs. Never waits.
+function Conversation:kick()
+  if self.working or self.closed then return end
+  self.working = true
+  async.spawn(function()
+    local ran = false
+    while not self.closed do
+      local prompt = self.queue:take()
+      if not prompt then break end
+      ran, self.idle_mark = true, nil
+      turn.run(self, prompt)
+    end
+    self.working = false
+    if self.on_rest then self.on_rest() end
+    if ran then when_idle(self) end
+  end)
+end
+
+---The hidden shell; it starts with its first command. `cwd` is where a new one begins.
+---@return table|nil hidden
+---@return string? message
+function Conversation:shell()
+  return self.app.shells:get(self.id, {
+    cwd = self.shell_cwd,
+    on_event = function(kind, fields)
+      async.spawn(function()
+        local event = { kind = kind }
+        for name, value in pairs(fields or {}) do event[name] = value end
+        local ok, message = self:append({ events = { event } })
+        if not ok then self.app.log:warn("conversation %s: %s", self.id, message) end
+      end)
+    end,
+  })
+end
+
+---Stops the running turn for the end of the daemon and waits until it has ended.
+function Conversation:close()
+  self.closed = true
+  local current = self.current
+  if not current then return end
+  async.await(function(resume)
+    self.on_rest = resume
+    current.token:cancel("shutdown")
+  end)
+end
+
+return M

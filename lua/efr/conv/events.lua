@@ -1,0 +1,39 @@
+-- Owns: the kinds of events that conversations record, and how one is made.
+-- Must not know: the store. Pure. Runs in efrd.
+--
+-- The fields of each kind stand in docs/protocol.md. A field with nil is left out.
+
+local M = {}
+
+local KINDS <const> = {
+  "conversation_created", "prompt_queued", "prompt_withdrawn", "turn_started", "scope_changed",
+  "assistant_message_updated", "assistant_message_completed", "tool_call_started",
+  "tool_call_output_updated", "tool_call_completed", "approval_requested", "approval_resolved",
+  "approval_expired", "turn_interrupt_requested", "turn_interrupted", "turn_completed",
+  "turn_failed", "turn_cancelled", "shell_started", "shell_exited", "cwd_changed",
+  "login_completed", "logout_completed",
+}
+
+local KNOWN = {}
+for _, kind in ipairs(KINDS) do KNOWN[kind] = true end
+
+---Kinds that end a turn.
+M.TERMINAL = {
+  turn_completed = true,
+  turn_failed = true,
+  turn_interrupted = true,
+  turn_cancelled = true,
+}
+
+---An event for store.log.
+---@param kind string
+---@param fields? table
+---@return table
+function M.make(kind, fields)
+  assert(KNOWN[kind], "unknown event kind " .. tostring(kind))
+  local event = { kind = kind }
+  for name, value in pairs(fields or {}) do event[name] = value end
+  return event
+end
+
+return M

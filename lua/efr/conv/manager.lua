@@ -1,0 +1,340 @@
+-- Owns: the conversations of the daemon: which one a prompt goes to, and the commands on them. Each
+-- command's receipt is in the batch of its effect.
+-- Must not know: the wire, how a turn works inside. Runs in efrd; the commands wait, so they run in
+-- coroutines.
+--
+-- Policy: what can be decided in memory is decided before the first wait, so that two commands
+-- never both win: a prompt takes its place in the queue, a question is taken by its answer, a
+-- withdrawn prompt leaves the queue. When the batch is not recorded, that is put back.
+
+local async = require "efr.util.async"
+local conversation = require "efr.conv.conversation"
+local events = require "efr.conv.events"
+local registry = require "efr.tools.registry"
+local route = require "efr.conv.route"
+local settings = require "efr.conv.settings"
+
+local M = {}
+
+---@class efr.Conversations
+local Manager = {}
+Manager.__index = Manager
+
+---The conversations of one daemon.
+---@param app table  ports, config, store, query, providers, sandbox, shells, projects, paths, env
+---@return efr.Conversations
+function M.new(app)
+  app.tools = app.tools or registry.new(app.ports)
+  return setmetatable({ app = app, open = {} }, Manager)
+end
+
+-- The conversation of an id: from memory, else from the store.
+local function find(self, id)
+  local conv = self.open[id]
+  if conv then return conv end
+  local row, message, code = self.app.query:conversation(id)
+  if not row then
+    return nil, message or "unknown conversation", message and code or "not_found"
+  end
+  -- The read does not wait, so nobody else has made it meanwhile.
+  conv = conversation.new(self.app, id, row)
+  self.open[id] = conv
+  return conv
+end
+
+-- The code of a failed append as a client gets it.
+local function refused(message, code)
+  if code == "EFR_CONFLICT" then return nil, message, "conflict" end
+  if code == "EFR_BUSY" then return nil, message, "busy" end
+  return nil, message, code
+end
+
+-- The conversation that a prompt goes to; made in memory when it is new.
+local function target(self, params, session)
+  if params.new_conversation and params.conversation_id then
+    return nil, "new_conversation and conversation_id exclude each other", "invalid"
+  end
+  if params.conversation_id then return find(self, params.conversation_id) end
+  local tty = params.context and params.context.tty or session.tty
+  if tty and not params.new_conversation then
+    local row, message, code = self.app.query:conversation_of_tty(tty)
+    if not row and message then return nil, message, code end
+    local open = row and self.open[row.id]
+    if row and route.is_active(self.app, row, params.context, open and open:is_busy()) then
+      return find(self, row.id)
+    end
+  end
+  local id = self.app.ports.sys.uuid7()
+  local conv = conversation.new(self.app, id)
+  return conv, tty, true
+end
+
+local function prompt_events(conv, item, params, session, tty, is_new)
+  local list = {}
+  if is_new then
+    list[1] = events.make("conversation_created", { origin = session.origin, tty = tty })
+  end
+  list[#list + 1] = events.make("prompt_queued", {
+    turn_id = item.turn_id,
+    command_id = params.command_id,
+    text = params.text,
+    origin = session.origin,
+    context = params.context,
+    settings = params.settings,
+  })
+  conv.title = conv.title or params.text
+  return list
+end
+
+---Takes a prompt: records it and runs it when its turn comes.
+---@param params table  of prompt.send
+---@param session table  {origin, tty}
+---@return table|nil result  {conversation_id, turn_id, seq, queued?, settings}
+---@return string? message
+---@return string? code
+---@return table? data
+function Manager:prompt_send(params, session)
+  if not params.text:find("%S") then return nil, "the prompt is empty", "invalid" end
+  local wanted, message, code, data =
+    settings.resolve(self.app.config, params.settings, session.origin)
+  if not wanted then return nil, message, code, data end
+  local conv, tty, is_new = target(self, params, session)
+  if not conv then return nil, tty, is_new end
+  if conv.queue:len() >= self.app.config:get("conversation.max_queued") then
+    return nil, ("%d prompts wait already"):format(conv.queue:len()), "busy"
+  end
+  local queued = conv:is_busy() or nil
+  local item = {
+    turn_id = self.app.ports.sys.uuid7(),
+    recorded = false,
+    text = params.text,
+    origin = session.origin,
+    tty = params.context and params.context.tty or session.tty,
+    context = params.context,
+    settings = params.settings,
+    last_command = params.last_command,
+    recent_commands = params.recent_commands,
+  }
+  conv.queue:push(item)
+  local list = prompt_events(conv, item, params, session, is_new and tty or nil, is_new)
+  local result = {
+    conversation_id = conv.id,
+    turn_id = item.turn_id,
+    queued = queued,
+    settings = settings.effective(wanted),
+  }
+  local seqs
+  seqs, message, code = conv:append({
+    events = list,
+    receipt = {
+      command_id = params.command_id,
+      method = "prompt.send",
+      result = result,
+      seq_event = #list,
+    },
+  })
+  if not seqs then
+    conv.queue:remove(item)
+    conv:kick()
+    return refused(message, code)
+  end
+  item.recorded, item.seq = true, seqs[#seqs]
+  if is_new then self.open[conv.id] = conv end
+  conv:kick()
+  local reply = {}
+  for name, value in pairs(result) do reply[name] = value end
+  reply.seq = item.seq
+  return reply
+end
+
+local function find_waiting(self, conv, wanted)
+  if wanted.kind == "newest_from_tty" then
+    local item = conv.queue:newest_from_tty(wanted.tty)
+    if item then return item end
+    return nil, "no prompt from this terminal waits", "not_found"
+  end
+  local item = conv.queue:find(wanted.turn_id)
+  if item then return item end
+  local row = self.app.query:turn(wanted.turn_id)
+  if row and row.conversation_id == conv.id then
+    return nil, "this prompt does not wait any more", "conflict"
+  end
+  return nil, "unknown turn", "not_found"
+end
+
+---Takes a waiting prompt back.
+---@param params table  of prompt.withdraw
+---@param session table
+---@return table|nil result  {withdrawn = {turn_id, seq, text}}
+---@return string? message
+---@return string? code
+function Manager:withdraw(params, session)
+  local conv, message, code = find(self, params.conversation_id)
+  if not conv then return nil, message, code end
+  local item
+  item, message, code = find_waiting(self, conv, params.target)
+  if not item then return nil, message, code end
+  local removed = { { item = item, at = conv.queue:remove(item) } }
+  local withdrawn = { turn_id = item.turn_id, text = item.text }
+  local seqs
+  seqs, message, code = conv:append({
+    events = { events.make("prompt_withdrawn", {
+      turn_id = item.turn_id,
+      origin = session.origin,
+    }) },
+    receipt = {
+      command_id = params.command_id,
+      method = "prompt.withdraw",
+      result = { withdrawn = withdrawn },
+      seq_event = 1,
+    },
+  })
+  if not seqs then
+    conv.queue:restore(removed)
+    conv:kick()
+    return refused(message, code)
+  end
+  return { withdrawn = { turn_id = item.turn_id, text = item.text, seq = seqs[1] }, seq = seqs[1] }
+end
+
+-- Takes the named prompts out of the queue, all or none.
+local function take_prompts(conv, turn_ids)
+  local wanted, removed = {}, {}
+  for _, id in ipairs(turn_ids or {}) do
+    if not conv.queue:find(id) then return nil end
+    wanted[id] = true
+  end
+  for at = #conv.queue.items, 1, -1 do
+    local item = conv.queue.items[at]
+    if wanted[item.turn_id] then
+      conv.queue:remove(item)
+      table.insert(removed, 1, { item = item, at = at })
+    end
+  end
+  return removed
+end
+
+local function interrupt_events(turn, removed, origin)
+  local list = { events.make("turn_interrupt_requested", { turn_id = turn.id, origin = origin }) }
+  for _, entry in ipairs(removed) do
+    list[#list + 1] = events.make("prompt_withdrawn", {
+      turn_id = entry.item.turn_id,
+      origin = origin,
+    })
+  end
+  return list
+end
+
+---Asks the running turn to stop, and takes waiting prompts back, in one batch.
+---@param params table  of turn.interrupt
+---@param session table
+---@return table|nil result  {turn_id, seq, withdrawn}
+---@return string? message
+---@return string? code
+function Manager:interrupt(params, session)
+  local conv, message, code = find(self, params.conversation_id)
+  if not conv then return nil, message, code end
+  local turn = conv.current
+  if not turn or turn.ended then return nil, "no turn runs", "conflict" end
+  if params.turn_id and params.turn_id ~= turn.id then
+    return nil, "another turn runs", "conflict"
+  end
+  local removed = take_prompts(conv, params.withdraw)
+  if not removed then return nil, "a prompt to withdraw does not wait any more", "conflict" end
+  local array = self.app.ports.json.array
+  local withdrawn = array({})
+  for i, entry in ipairs(removed) do
+    withdrawn[i] = { turn_id = entry.item.turn_id, text = entry.item.text }
+  end
+  local seqs
+  seqs, message, code = conv:append({
+    events = interrupt_events(turn, removed, session.origin),
+    receipt = {
+      command_id = params.command_id,
+      method = "turn.interrupt",
+      result = { turn_id = turn.id, withdrawn = withdrawn },
+      seq_event = 1,
+    },
+  })
+  if not seqs then
+    conv.queue:restore(removed)
+    conv:kick()
+    return refused(message, code)
+  end
+  turn.token:cancel("interrupt")
+  local reply = array({})
+  for i, entry in ipairs(removed) do
+    reply[i] = { turn_id = entry.item.turn_id, text = entry.item.text, seq = seqs[i + 1] }
+  end
+  return { turn_id = turn.id, seq = seqs[1], withdrawn = reply }
+end
+
+---Answers a question of the running turn.
+---@param params table  of approval.respond
+---@param session table
+---@return table|nil result  {seq}
+---@return string? message
+---@return string? code
+function Manager:approve(params, session)
+  local conv, message, code = find(self, params.conversation_id)
+  if not conv then return nil, message, code end
+  local question = conv.approvals[params.call_id]
+  if not question or question.taken or question.answer.done then
+    return nil, "no such question waits", "not_found"
+  end
+  question.taken = true
+  local seqs
+  seqs, message, code = conv:append({
+    events = { events.make("approval_resolved", {
+      turn_id = question.turn_id,
+      call_id = params.call_id,
+      decision = params.decision,
+      origin = session.origin,
+    }) },
+    receipt = {
+      command_id = params.command_id,
+      method = "approval.respond",
+      result = {},
+      seq_event = 1,
+    },
+  })
+  if not seqs then
+    question.taken = false
+    if question.late then question.answer:set(question.late) end
+    return refused(message, code)
+  end
+  question.answer:set(params.decision)
+  return { seq = seqs[1] }
+end
+
+---Listens to the drafts of a conversation.
+---@param conversation_id string
+---@param fn fun(draft: table)
+---@return fun() unsubscribe
+function Manager:drafts(conversation_id, fn)
+  local conv = find(self, conversation_id)
+  if not conv then return function() end end
+  return conv:listen(fn)
+end
+
+---How many conversations are in memory, and how many have a running turn.
+---@return {open: integer, running: integer}
+function Manager:counts()
+  local open, running = 0, 0
+  for _, conv in pairs(self.open) do
+    open = open + 1
+    if conv.current then running = running + 1 end
+  end
+  return { open = open, running = running }
+end
+
+---Ends every running turn for the end of the daemon. Waits until they have ended.
+function Manager:close()
+  local tasks = {}
+  for _, conv in pairs(self.open) do
+    tasks[#tasks + 1] = async.spawn(conv.close, conv)
+  end
+  for _, task in ipairs(tasks) do task:wait() end
+end
+
+return M

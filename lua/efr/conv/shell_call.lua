@@ -1,0 +1,56 @@
+-- Owns: one line in the hidden shell: the call's directory, the run, the clean-up, and what the
+-- shell's directory is afterwards.
+-- Must not know: the text that the model gets (tools/shell), how the line was decided.
+-- Runs in efrd, in the turn's task; waits.
+--
+-- Policy: a contained call whose sandbox could not be made is an error and never runs outside.
+
+local M = {}
+
+local function failed(call, message)
+  call.setup_error = message
+  return { outcome = "setup_failed", output = "", truncated = false, setup_error = message }
+end
+
+---Runs a line for a decided call.
+---@param turn efr.Turn
+---@param call table
+---@param opts {line: string, timeout_ms: integer}
+---@return table result  as hidden:run gives it
+function M.run(turn, call, opts)
+  assert(call.launch, "the call was not decided")
+  local conv, app = turn.conv, turn.app
+  local prepared, message = app.sandbox:prepare({
+    conversation_id = conv.id,
+    call_id = call.id,
+    line = opts.line,
+    cwd = conv.shell_cwd,
+    project_root = turn.project_root,
+    scratch = turn.scratch,
+    launch = call.launch,
+  })
+  if not prepared then return failed(call, message) end
+  local hidden
+  hidden, message = conv:shell()
+  if not hidden then
+    prepared:cleanup()
+    return failed(call, message)
+  end
+  conv.hidden = hidden
+  local result = hidden:run({
+    line = opts.line,
+    call = prepared,
+    launch = call.launch,
+    timeout_ms = opts.timeout_ms,
+    on_output = call.ctx.on_output,
+    token = turn.token,
+  })
+  call.stopped = result.outcome == "interrupted"
+  call.setup_error = result.setup_error
+  -- A line that still runs keeps its directory; it is removed with the conversation's others.
+  if result.outcome ~= "timeout" then prepared:cleanup() end
+  conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
+  return result
+end
+
+return M

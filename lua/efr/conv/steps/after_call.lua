@@ -1,0 +1,34 @@
+-- Step after_call: records the end of a call and adds its changes to the turn's.
+-- Must not know: the tool. Runs in efrd, in the turn's task; waits.
+
+local changes = require "efr.conv.changes"
+local events = require "efr.conv.events"
+
+local M = {}
+
+local function sandbox_of(call)
+  if call.launch ~= "contained" or call.name ~= "shell" then return nil end
+  return { confined = not call.setup_error, setup_error = call.setup_error }
+end
+
+---@param turn efr.Turn
+---@param call table
+---@return true|nil
+function M.run(turn, call)
+  local result, array = call.result, turn.app.ports.json.array
+  local own = {}
+  changes.add(own, result.changes)
+  changes.add(turn.changes, result.changes)
+  return turn:record({ events.make("tool_call_completed", {
+    call_id = call.id,
+    output = turn.app.ports.text.clean(result.output),
+    truncated = result.truncated or nil,
+    is_error = result.is_error or nil,
+    exit_code = result.exit_code,
+    sandbox = sandbox_of(call),
+    changes = changes.total(own, array),
+    diff = result.diff,
+  }) }) and true
+end
+
+return M

@@ -1,0 +1,31 @@
+-- Step before_call: records that a decided call starts. Snapshots come here.
+-- Must not know: how the call was decided. Runs in efrd, in the turn's task; waits.
+
+local events = require "efr.conv.events"
+local prompt = require "efr.conv.prompt"
+local refuse = require "efr.conv.refuse"
+
+local M = {}
+
+local function launch_of(turn, call)
+  if call.launch ~= "contained" then return { kind = "direct" } end
+  return { kind = "contained", grants = turn.app.ports.json.array({}) }
+end
+
+---@param turn efr.Turn
+---@param call table
+---@return true|nil
+function M.run(turn, call)
+  if turn:is_stopped() then
+    return refuse.call(turn, call, prompt.INTERRUPTED_BEFORE,
+      { kind = "interrupted", reason = "the turn was interrupted" })
+  end
+  return turn:record({ events.make("tool_call_started", {
+    call_id = call.id,
+    tool = call.name,
+    input = call.input,
+    launch = launch_of(turn, call),
+  }) }) and true
+end
+
+return M

@@ -1,0 +1,148 @@
+-- Step decide: the single check point. Asks the engine, waits for the user where it says ask, and
+-- sets how the call may run. Nothing else of efr calls the engine before a tool runs.
+-- Must not know: tools' insides, the wire. Runs in efrd, in the turn's task; waits.
+--
+-- Policy: allow runs directly, contain in the sandbox, deny not at all, ask parks the call on a
+-- question until an answer, the timeout or an interrupt. Three refusals in a row in auto, with no
+-- person involved, end the turn.
+
+local async = require "efr.util.async"
+local engine = require "efr.perm.engine"
+local events = require "efr.conv.events"
+local prompt = require "efr.conv.prompt"
+local refuse = require "efr.conv.refuse"
+
+local M = {}
+
+M.MAX_REFUSALS = 3 ---@type integer
+
+local MAX_SUMMARY <const> = 4096
+
+local function reasons_of(decision, effect)
+  local out = {}
+  for _, reason in ipairs(decision.reasons or {}) do
+    if reason.effect == effect then out[#out + 1] = reason.text end
+  end
+  if #out == 0 then out[1] = "there is no rule that allows it" end
+  return out
+end
+
+local function deny(turn, call, decision)
+  local reasons = reasons_of(decision, "deny")
+  refuse.call(turn, call, prompt.refused(reasons),
+    { kind = "floor", reason = table.concat(reasons, "; ") })
+  turn.refusals = turn.refusals + 1
+  if turn.settings.mode == "auto" and turn.refusals >= M.MAX_REFUSALS then
+    turn:fail("forbidden", ("auto stopped this turn: %d actions were refused in a row"):format(
+      turn.refusals))
+  end
+  return nil
+end
+
+---What a question shows of a call: the line of a shell call, else the tool and its path.
+---@param call table
+---@return string
+function M.summary(call)
+  local input = call.input
+  local text = call.name
+  if call.tool.summary then
+    text = call.tool.summary(input)
+  elseif type(input.command) == "string" then
+    text = input.command
+  elseif type(input.path) == "string" then
+    text = call.name .. " " .. input.path
+  end
+  if #text <= MAX_SUMMARY then return text end
+  local cut = MAX_SUMMARY
+  while cut > 0 and (text:byte(cut + 1) & 0xC0) == 0x80 do cut = cut - 1 end
+  return text:sub(1, cut) .. "..."
+end
+
+local function is_interactive(call)
+  for _, requirement in ipairs(call.requirements) do
+    if requirement.kind == "interactive" then return true end
+  end
+  return nil
+end
+
+-- Waits for "allow" or "deny", "expired" or "interrupted". A question that an answer has taken is
+-- ended by time or interrupt (`late`) only when that answer could not be recorded.
+local function wait_for_answer(turn, question)
+  local secs = turn.app.config:get("conversation.approval_timeout_secs")
+  local function give_up(why)
+    if question.taken then
+      question.late = question.late or why
+    else
+      question.answer:set(why)
+    end
+  end
+  local remove = turn.token:on_cancel(function() give_up("interrupted") end)
+  if secs then
+    local in_time = async.with_timeout(secs * 1000, function() question.answer:get() end)
+    if not in_time then give_up("expired") end
+  end
+  local answer = question.answer:get()
+  remove()
+  return answer
+end
+
+local function ask(turn, call, decision)
+  local conv = turn.conv
+  local question = { turn_id = turn.id, answer = async.future(), taken = false }
+  conv.approvals[call.id] = question
+  local recorded = turn:record({ events.make("approval_requested", {
+    call_id = call.id,
+    summary = M.summary(call),
+    diff_preview = call.tool.preview and call.tool.preview(call.input, call.ctx) or nil,
+    interactive = is_interactive(call),
+  }) })
+  if not recorded then
+    conv.approvals[call.id] = nil
+    return nil
+  end
+  local answer = wait_for_answer(turn, question)
+  conv.approvals[call.id] = nil
+  turn.refusals = 0
+  if answer == "allow" then return true end
+  if answer == "deny" then
+    return refuse.call(turn, call, prompt.denied(call.name),
+      { kind = "user", reason = "denied by the user" })
+  end
+  turn:record({ events.make("approval_expired", { call_id = call.id }) })
+  if answer == "interrupted" then
+    return refuse.call(turn, call, prompt.INTERRUPTED_BEFORE,
+      { kind = "interrupted", reason = "the turn was interrupted" })
+  end
+  return refuse.call(turn, call, prompt.EXPIRED,
+    { kind = "expired", reason = reasons_of(decision, "ask")[1] })
+end
+
+---@param turn efr.Turn
+---@param call table
+---@return true|nil
+function M.run(turn, call)
+  local decision = engine.decide({
+    requirements = call.requirements,
+    tool = call.name,
+    mode = turn.settings.mode,
+    origin = turn.prompt.origin,
+    scope = { kind = turn.scope.kind, root = turn.project_root },
+    machine = call.machine,
+  })
+  call.decision = decision
+  if decision.effect == "deny" then return deny(turn, call, decision) end
+  if decision.effect == "ask" then
+    if not ask(turn, call, decision) then return nil end
+    call.launch = "direct"
+  elseif decision.effect == "contain" then
+    call.launch, turn.refusals = "contained", 0
+  elseif decision.effect == "allow" then
+    call.launch, turn.refusals = "direct", 0
+  else
+    return deny(turn, call, { reasons = {} })
+  end
+  call.ctx.launch = call.launch
+  return true
+end
+
+return M

@@ -1,0 +1,116 @@
+-- Step end_of_turn: one batch with the terminal event and the messages of the turn.
+-- Must not know: how the turn went inside. Runs in efrd, in the turn's task; waits.
+--
+-- Policy: the turn is marked ended in memory first, so that what comes now belongs to the next one.
+-- While the store cannot take the batch (a full disk) it is tried again: the conversation stands
+-- still, nothing is lost, and it goes on when there is room.
+
+local async = require "efr.util.async"
+local changes = require "efr.conv.changes"
+local events = require "efr.conv.events"
+
+local M = {}
+
+local FIRST_RETRY_MS <const> = 500
+local MAX_RETRY_MS <const> = 10000
+local CAP_PERCENT <const> = 95
+
+local KIND <const> = {
+  completed = "turn_completed",
+  failed = "turn_failed",
+  interrupted = "turn_interrupted",
+  cancelled = "turn_cancelled",
+}
+
+-- Zeros are left out.
+local function usage_of(turn)
+  local usage = {}
+  for key, value in pairs(turn.usage) do usage[key] = value > 0 and value or nil end
+  usage.context_tokens = turn.context_tokens and turn.context_tokens > 0 and turn.context_tokens
+    or nil
+  return next(usage) and usage or nil
+end
+
+local function context_of(turn)
+  if not turn.context_tokens or not turn.provider then return nil end
+  local window = turn.provider:window(turn.settings.model)
+  return { tokens = turn.context_tokens, limit = window * CAP_PERCENT // 100, window = window }
+end
+
+local function changes_of(turn)
+  if turn.outcome.kind ~= "completed" then return nil end
+  return changes.total(turn.changes, turn.app.ports.json.array)
+end
+
+local function terminal(turn)
+  local outcome = turn.outcome
+  if outcome.kind == "cancelled" then
+    return events.make("turn_cancelled", { turn_id = turn.id })
+  end
+  return events.make(KIND[outcome.kind], {
+    turn_id = turn.id,
+    error = outcome.error,
+    usage = usage_of(turn),
+    context = context_of(turn),
+    changes = changes_of(turn),
+  })
+end
+
+-- The messages as rows of turn_messages, as the text that they stay.
+local function rows_of(turn)
+  local rows = {}
+  for i, message in ipairs(turn.messages) do
+    local text, why = turn.app.ports.json.encode(message, { sort = true })
+    if not text then return nil, why end
+    rows[i] = {
+      turn_id = turn.id,
+      position = i,
+      provider = turn.provider.id,
+      model = turn.settings.model,
+      message = text,
+    }
+  end
+  return rows
+end
+
+local function batch_of(turn)
+  local batch = { events = { terminal(turn) }, durable = true }
+  if turn.started then
+    local why
+    batch.turn_messages, why = rows_of(turn)
+    if not batch.turn_messages then
+      turn.app.log:error("turn %s: its messages cannot be kept: %s", turn.id, why)
+    end
+  end
+  return batch
+end
+
+---@param turn efr.Turn
+---@return true
+function M.run(turn)
+  turn:is_stopped()
+  turn.ended = true
+  turn.outcome = turn.outcome or {
+    kind = "failed",
+    error = { code = "internal", message = "the turn ended without an outcome" },
+  }
+  local batch, wait = batch_of(turn), FIRST_RETRY_MS
+  while true do
+    local seqs, message, code = turn.conv:append(batch)
+    if seqs then break end
+    turn.app.log:error("turn %s: its end could not be recorded: %s", turn.id, message)
+    if turn.conv.closed or code == "EFR_CLOSED" or code == "EFR_CONFLICT" then break end
+    async.sleep(wait)
+    wait = math.min(wait * 2, MAX_RETRY_MS)
+  end
+  if turn.started then
+    turn.conv.history:add({
+      turn_id = turn.id,
+      provider = turn.provider.id,
+      messages = turn.messages,
+    })
+  end
+  return true
+end
+
+return M

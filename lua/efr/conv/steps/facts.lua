@@ -1,0 +1,71 @@
+-- Step facts: which tool a call names, whether its input can be read, what it requires, and what
+-- the engine must know about the machine.
+-- Must not know: what the engine makes of it. Runs in efrd, in the turn's task; waits.
+
+local machine = require "efr.conv.machine"
+local refuse = require "efr.conv.refuse"
+local shell_call = require "efr.conv.shell_call"
+
+local M = {}
+
+local EDIT_TOOLS <const> = { edit = "apply_patch", apply_patch = "edit" }
+
+local function no_such_tool(turn, name)
+  local other = EDIT_TOOLS[name]
+  if other and turn.tool_by_name[other] then
+    return ("This model has no %s tool, and the call did not run. Use the %s tool to change a "
+      .. "file."):format(name, other)
+  end
+  local names = {}
+  for i, tool in ipairs(turn.tools) do names[i] = tool.name end
+  return ("There is no tool named %s, and the call did not run. The tools are: %s."):format(name,
+    table.concat(names, ", "))
+end
+
+-- What a tool is given. `launch` is set by step decide.
+local function context_of(turn, call)
+  local ports = turn.app.ports
+  local ctx = {
+    cwd = turn.conv.shell_cwd,
+    home = turn.home,
+    scratch = turn.scratch,
+    project_root = turn.project_root,
+    mode = turn.settings.mode,
+    fs = ports.fs,
+    json = ports.json,
+    text = ports.text,
+    token = turn.token,
+    conversation_id = turn.conv.id,
+    call_id = call.id,
+  }
+  function ctx.shell(opts)
+    return shell_call.run(turn, call, opts)
+  end
+  return ctx
+end
+
+---@param turn efr.Turn
+---@param call table
+---@return true|nil
+function M.run(turn, call)
+  local tool = turn.tool_by_name[call.name]
+  if not tool then
+    return refuse.call(turn, call, no_such_tool(turn, call.name),
+      { kind = "input", reason = "no such tool" })
+  end
+  if not call.input then
+    return refuse.call(turn, call, call.error or "The arguments are no JSON object.",
+      { kind = "input", reason = "the arguments are no JSON object" })
+  end
+  call.tool = tool
+  call.ctx = context_of(turn, call)
+  local requirements, message = tool.declare(call.input, call.ctx)
+  if not requirements then
+    return refuse.call(turn, call, message, { kind = "input", reason = message })
+  end
+  call.requirements = requirements
+  call.machine = machine.facts(turn.app, turn)
+  return true
+end
+
+return M
