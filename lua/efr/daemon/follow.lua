@@ -76,6 +76,11 @@ local function merge(self, draft)
   end
 end
 
+local function push_draft(self, draft)
+  self.drafts = self.drafts + 1
+  push(self, { draft = draft })
+end
+
 --- Adds a draft {turn_id, after_seq, draft}.
 function Feed:draft(draft)
   if self.ended then
@@ -83,8 +88,7 @@ function Feed:draft(draft)
   elseif self.drafts >= M.DRAFTS_MAX then
     return merge(self, draft)
   end
-  self.drafts = self.drafts + 1
-  push(self, { draft = draft })
+  push_draft(self, draft)
 end
 
 --- Ends the feed after what is in it. The first reason stays.
@@ -100,7 +104,7 @@ local function refill(self)
   if part then
     local draft = self.merged[part]
     self.merged[part] = nil
-    self:draft(draft)
+    push_draft(self, draft)
   end
 end
 

@@ -110,7 +110,7 @@ local function handler(app, session, params, stream)
   if not send_start(app, stream, start) then
     return {}
   end
-  return send_feed(app, stream, feed, start.hwm)
+  return send_feed(app, stream, feed, math.max(start.hwm, params.after_seq or 0))
 end
 
 return {
