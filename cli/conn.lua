@@ -120,7 +120,7 @@ local function hello(self, client)
     tty = self.hello.tty,
     pid = self.ports.sys.getpid(),
   }
-  local done, result, message, code, data = async.with_timeout(HELLO_MS, function()
+  local done, result, message, code, data = async.with_timeout(self.hello_ms, function()
     return client:call("hello", params)
   end)
   if not done then
@@ -180,7 +180,7 @@ end
 
 --- Opens a connection and says hello.
 --- @param env table the command's environment (main.lua)
---- @param opts {start: boolean?, tty: string?, origin: string?}? start = false never starts efrd
+--- @param opts table? start (false: never starts efrd), tty, origin, hello_ms
 --- @return efr.cli.conn?, string? message, string? code, table? data
 function M.open(env, opts)
   opts = opts or {}
@@ -199,6 +199,7 @@ function M.open(env, opts)
     roots = roots,
     socket = socket,
     start = opts.start ~= false,
+    hello_ms = opts.hello_ms or HELLO_MS,
     hello = { origin = opts.origin or "cli", tty = opts.tty },
   }, Conn)
   local ok, why, kind, data = establish(self)
