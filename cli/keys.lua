@@ -31,6 +31,7 @@ end
 
 --- Reads keys from now on; what was typed before is dropped.
 function Keys:listen(on_key)
+  self.tty.flush_input(0)
   if not self.on_key then
     self.tty.set_mode("keys")
     self.poll = assert(self.uv.new_poll(0))
@@ -39,7 +40,6 @@ function Keys:listen(on_key)
     end)
   end
   self.on_key = on_key
-  self.tty.flush_input(0)
 end
 
 function Keys:_read()
