@@ -27,7 +27,7 @@ struct server {
     bool stay_open;  /* wait for the next request on the same connection */
     bool keep_quiet; /* never answer */
     int connections, requests, closed;
-    char seen[65536]; /* the last request */
+    char seen[2000000]; /* the last request */
     size_t seen_len;
 };
 
@@ -376,8 +376,22 @@ static void test_sends_method_headers_and_body(void **state)
     assert_non_null(strstr(fx->server.seen, "\r\nAuthorization: Bearer key\r\n"));
     assert_non_null(strstr(fx->server.seen, "\r\nX-Empty:\r\n"));
     assert_non_null(strstr(fx->server.seen, "\r\nContent-Length: 3\r\n"));
-    assert_null(strstr(fx->server.seen, "Expect"));
     assert_memory_equal(strstr(fx->server.seen, "\r\n\r\n") + 4, "a\0b", 4);
+}
+
+/* Of a size for which curl asks for "100 Continue" first, and waits when none comes. */
+static void test_sends_a_large_body_at_once(void **state)
+{
+    static char body[1500000];
+    struct fixture *fx = *state;
+
+    memset(body, 'b', sizeof(body));
+    fx->server.pieces[0] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    get(fx,
+        &(struct http_options){.method = "POST", .body = body, .body_len = sizeof(body)});
+    assert_string_equal(fx->first.code, "");
+    assert_null(strstr(fx->server.seen, "Expect"));
+    assert_memory_equal(strstr(fx->server.seen, "\r\n\r\n") + 4, body, sizeof(body));
 }
 
 static void test_empty_body_is_sent_as_such(void **state)
@@ -622,6 +636,7 @@ int main(void)
         TEST(test_head_body_end),
         TEST(test_interim_heads_trailers_and_redirects),
         TEST(test_sends_method_headers_and_body),
+        TEST(test_sends_a_large_body_at_once),
         TEST(test_empty_body_is_sent_as_such),
         TEST(test_connection_is_used_again),
         TEST(test_environment_chooses_no_proxy),

@@ -74,7 +74,8 @@ local function attempt_once(ports, request, on_data, flight)
   local attempt = { body = {}, size = 0 }
   local message, code = async.await(function(resume)
     flight.resume = resume
-    flight.handle = ports.http.request({
+    local failure, failure_code
+    flight.handle, failure, failure_code = ports.http.request({
       method = request.method,
       url = request.url,
       headers = request.headers,
@@ -100,6 +101,7 @@ local function attempt_once(ports, request, on_data, flight)
       end,
       on_done = resume,
     })
+    if not flight.handle then resume(failure, failure_code) end -- a bad URL, no libcurl
   end)
   flight.handle, flight.resume = nil, nil
   local status = attempt.status
