@@ -234,6 +234,46 @@ int efr_fs_mkdirs(const char *path, mode_t mode, struct efr_err *err)
     return make_one(path, mode, err);
 }
 
+/* Opens the directory name in dir_fd, which it makes when it is missing. */
+static int enter_or_make(int dir_fd, const char *name, mode_t mode)
+{
+    int fd = efr_fs_open_real(dir_fd, name, O_PATH | O_DIRECTORY, 0);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    bool made = mkdirat(dir_fd, name, 0700) == 0;
+    if (!made && errno != EEXIST)
+        return -1;
+    fd = efr_fs_open_real(dir_fd, name, O_RDONLY | O_DIRECTORY, 0);
+    if (fd >= 0 && made && fchmod(fd, mode) != 0) {
+        int errnum = errno;
+        (void)close(fd);
+        errno = errnum;
+        return -1;
+    }
+    return fd;
+}
+
+int efr_fs_mkdirs_real(const char *path, mode_t mode, struct efr_err *err)
+{
+    char part[4096];
+    size_t len = strlen(path);
+    if (len >= sizeof(part))
+        return efr_err_errno(err, ENAMETOOLONG, "make directory %s", path);
+    memcpy(part, path, len + 1);
+    CLEANUP_FD int fd = efr_fs_open_real(AT_FDCWD, path[0] == '/' ? "/" : ".",
+                                         O_PATH | O_DIRECTORY, 0);
+    char *rest = NULL;
+    for (char *name = strtok_r(part, "/", &rest); fd >= 0 && name;
+         name = strtok_r(NULL, "/", &rest)) {
+        int next = enter_or_make(fd, name, mode);
+        int errnum = errno;
+        (void)close(fd);
+        fd = next;
+        errno = errnum;
+    }
+    return fd < 0 ? efr_err_errno(err, errno, "make directory %s", path) : 0;
+}
+
 int efr_fs_check_private_dir(const char *path, struct efr_err *err)
 {
     struct stat st;

@@ -38,6 +38,10 @@ int efr_fs_write(const char *path, const struct efr_fs_write *how, struct efr_er
 /* Makes a directory and those above it. An existing directory is fine. */
 int efr_fs_mkdirs(const char *path, mode_t mode, struct efr_err *err);
 
+/* The same below a path without links: none is followed, also when another process swaps one
+ * in meanwhile. What it makes has exactly this mode, whatever the umask. */
+int efr_fs_mkdirs_real(const char *path, mode_t mode, struct efr_err *err);
+
 /* Whether path is a directory of this user that nobody else can read or write. */
 int efr_fs_check_private_dir(const char *path, struct efr_err *err);
 

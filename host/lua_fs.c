@@ -246,6 +246,15 @@ static int fs_mkdirs(lua_State *L)
     return luax_push_ok(L, rc, &err);
 }
 
+/* mkdirs_real(path, mode) */
+static int fs_mkdirs_real(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct efr_err err;
+    int rc = efr_fs_mkdirs_real(luax_check_path(L, 1), check_mode(L, 2, 0777), &err);
+    return luax_push_ok(L, rc, &err);
+}
+
 /* unlink(path) */
 static int fs_unlink(lua_State *L)
 {
@@ -299,6 +308,7 @@ static int luaopen_efr_fs(lua_State *L)
         {"lstat", fs_lstat},
         {"mkdir", fs_mkdir},
         {"mkdirs", fs_mkdirs},
+        {"mkdirs_real", fs_mkdirs_real},
         {"read_file", fs_read_file},
         {"read_real", fs_read_real},
         {"readdir", fs_readdir},

@@ -19,7 +19,7 @@ describe("tools.write_file", function()
     local result = write("a/b/f", "one\ntwo\n")
     assert.equal("created a/b/f (8 bytes)", result.output)
     assert.equal("one\ntwo\n", disk.get("a/b/f"))
-    assert.equal(420, mode "a/b/f")
+    assert.same({ 420, 493, 493 }, { mode "a/b/f", mode "a/b", mode "a" })
     assert.same({
       files = { { path = disk.dir .. "/a/b/f", kind = "added", added = 2, removed = 0 } },
       added = 2, removed = 0,

@@ -131,14 +131,6 @@ function M.is_binary(bytes)
   return nul ~= nil and nul <= NUL_SCAN_BYTES
 end
 
--- Makes the directories above a new file. They are made one by one below a real path; a component
--- that turned into a link makes the write itself fail.
-local function make_parents(ctx, target)
-  local parent = parent_of(target.real)
-  if ctx.fs.lstat(parent) then return true end
-  return ctx.fs.mkdirs(parent, NEW_DIR_MODE)
-end
-
 ---Writes the file as a whole, or not at all.
 ---@param ctx efr.ToolContext
 ---@param bytes string
@@ -147,7 +139,7 @@ end
 function M.write(ctx, bytes)
   local target = assert(ctx.target, "the call declared no path")
   if #bytes > M.MAX_BYTES then return nil, "The new content has more than 16 MiB." end
-  local ok, err, code = make_parents(ctx, target)
+  local ok, err, code = ctx.fs.mkdirs_real(parent_of(target.real), NEW_DIR_MODE)
   if ok then
     ok, err, code = ctx.fs.write_real(target.real, bytes, { mode = NEW_FILE_MODE, keep = true })
   end
