@@ -9,7 +9,7 @@ local M = {}
 local WAIT_MS <const> = 10000
 local FIRST_POLL_MS <const> = 10
 local LAST_POLL_MS <const> = 250
-local LOG_LINES <const> = 5
+local LOG_LINES <const> = 10
 local LOG_BYTES <const> = 64 * 1024 * 1024
 
 local KEEP <const> =

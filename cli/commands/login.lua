@@ -103,7 +103,7 @@ function M.run(args, env)
   local checked = result.checked and "" or " (not checked)"
   local words = "logged in to %s with key %s%s"
   env:say(words:format(result.provider, result.key_hint or "?", checked))
-  if result.active == false then
+  if not result.active then
     env:say(("to use it, set provider = %q in [model] of config.toml and restart efrd"):format(
       result.provider))
   end

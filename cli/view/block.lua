@@ -82,13 +82,17 @@ end
 
 local function refusal_words(call)
   local refusal = call.refusal
-  if not refusal then
-    return nil
+  if type(refusal) ~= "table" then
+    return refusal and "refused" or nil
   end
-  if type(refusal) == "table" then
-    refusal = refusal.text or refusal.reason or refusal.message or ""
+  if refusal.kind == "interrupted" then
+    return "did not run"
   end
-  return type(refusal) == "string" and refusal ~= "" and "refused: " .. refusal or "refused"
+  local words = "refused"
+  if type(refusal.reason) == "string" and refusal.reason ~= "" then
+    words = "refused: " .. refusal.reason
+  end
+  return refusal.kind == "floor" and words .. " (floor)" or words
 end
 
 -- The words after the mark, and whether the call failed.

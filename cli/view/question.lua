@@ -17,37 +17,19 @@ local TITLE <const> = {
   settings = "allow this change of the settings",
 }
 
--- How a summary starts when the event does not name its tool.
-local SUMMARY_TITLE <const> = {
-  { "^%$ ", "shell" }, { "^read ", "read_file" }, { "^write ", "write_file" }, { "^edit ", "edit" },
-}
-
 local function title(block)
   if block.exit then
     return "allow outside the sandbox"
   end
-  local tool = block.tool
-  for _, rule in ipairs(SUMMARY_TITLE) do
-    if not tool and block.summary:find(rule[1]) then
-      tool = rule[2]
-    end
-  end
-  return TITLE[tool] or "allow this call"
+  return TITLE[block.tool] or "allow this call"
 end
 
--- The summary: what runs in the code role, lines that explain it muted.
+-- What runs, line by line.
 local function summary_rows(block, cols)
   local out = {}
   for _, line in ipairs(rows.lines(block.summary)) do
-    local muted = line:find("^why: ") or line:find("^efr: ")
-    local safe = rows.safe((line:gsub("^%$ ", "")))
-    if muted then
-      for _, row in ipairs(rows.wrap_indented(safe, cols - 2, 2)) do
-        out[#out + 1] = { BAR, { row, "muted" } }
-      end
-    else
-      rows.extend(out, rows.prefix(rows.wrap_code(safe, cols - 2, "code"), { BAR }, { BAR }))
-    end
+    local code = rows.wrap_code(rows.safe(line), cols - 2, "code")
+    rows.extend(out, rows.prefix(code, { BAR }, { BAR }))
   end
   return out
 end
@@ -56,10 +38,6 @@ local function text_rows(out, words, cols)
   for _, row in ipairs(rows.wrap_indented(rows.safe(words:gsub("\n", " ")), cols - 2, 2)) do
     out[#out + 1] = { BAR, { row, "muted" } }
   end
-end
-
-local function reason_text(reason)
-  return type(reason) == "table" and (reason.text or reason.reason) or reason
 end
 
 local function keys_row(answers)
@@ -78,9 +56,8 @@ function M.card(block, ctx)
   local out = { { { "? " .. title(block), "warning" } } }
   rows.extend(out, summary_rows(block, ctx.cols))
   for _, reason in ipairs(block.reasons or {}) do
-    local words = reason_text(reason)
-    if type(words) == "string" and words ~= "" then
-      text_rows(out, "why: " .. words, ctx.cols)
+    if type(reason) == "string" and reason ~= "" then
+      text_rows(out, "why: " .. reason, ctx.cols)
     end
   end
   local exit = block.exit or {}

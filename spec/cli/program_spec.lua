@@ -132,7 +132,7 @@ local function terminal(args, env)
 end
 
 local function ask()
-  event({ kind = "approval_requested", call_id = "c1", tool = "shell", summary = "$ make" })
+  event({ kind = "approval_requested", call_id = "c1", tool = "shell", summary = "make" })
 end
 
 describe("efr", function()

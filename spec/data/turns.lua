@@ -54,6 +54,7 @@ end
 
 local function asked(id, tool, summary, diff)
   local event = { kind = "approval_requested", turn_id = T, call_id = id, tool = tool }
+  event.reasons = { "the line is not read yet, so every shell line asks in cautious mode" }
   event.summary, event.diff_preview = summary, diff
   return event
 end
@@ -72,8 +73,8 @@ local MAKE_FAILED <const> = "cc -c a.c\nmake: *** No rule to make target 'all'. 
 local PIPELINE <const> = "cargo metadata --no-deps --format-version 1 | jq -r '.packages[].name'"
   .. " | sort -u\nls"
 
-local SUDO <const> = "$ sudo ./scripts/setup.sh --with-a-long-option=value --and-another-one "
-  .. "/usr/local/share/things\nwhy: every shell line asks in cautious"
+local SUDO <const> = "sudo ./scripts/setup.sh --with-a-long-option=value --and-another-one "
+  .. "/usr/local/share/things"
 
 local PROSE <const> = ("a line of prose that does not fit into one row, "):rep(4) .. "\n\n\n"
   .. ("x"):rep(130) .. "\n宽字符和普通字 mixed with words " .. ("好"):rep(60) .. "\n"
@@ -155,7 +156,7 @@ return {
       output("\27[31mred\27[0m\rover"),
       { frame = 1 },
       result({ output = "\27]52;c;AAAA\7", is_error = true }),
-      asked("x", "shell", "$ rm \27[1A\27[2Kls"),
+      asked("x", "shell", "rm \27[1A\27[2Kls"),
       { frame = 2 },
       done({ kind = "turn_failed", error = { code = "internal", message = "x" } }),
     },

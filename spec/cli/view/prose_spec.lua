@@ -129,7 +129,7 @@ describe("cli.view.turn", function()
     local state = turn.new({ id = ID, now_ms = 0, answers = true })
     assert(state:event({ seq = 1, event = { kind = "turn_started", turn_id = ID, cwd = "/" } }, 0))
     local asked =
-      { kind = "approval_requested", turn_id = ID, call_id = "c", summary = "$ ls", tool = "shell" }
+      { kind = "approval_requested", turn_id = ID, call_id = "c", summary = "ls", tool = "shell" }
     assert(state:event({ seq = 2, event = asked }, 2000))
     assert.equal(2, state:seconds(60000))
     local answered = { kind = "approval_resolved", turn_id = ID, call_id = "c", decision = "allow" }

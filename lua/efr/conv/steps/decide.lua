@@ -92,7 +92,9 @@ local function ask(turn, call, decision)
   conv.approvals[call.id] = question
   local recorded = turn:record({ events.make("approval_requested", {
     call_id = call.id,
+    tool = call.name,
     summary = M.summary(call),
+    reasons = reasons_of(decision, "ask"),
     diff_preview = call.tool.preview and call.tool.preview(call.input, call.ctx) or nil,
     interactive = is_interactive(call),
   }) })
