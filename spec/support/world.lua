@@ -144,7 +144,7 @@ local function new_query(store)
     return found
   end
   function query:turns(id)
-    local rows, turn_of = {}, {}
+    local rows, turn_of = {}, {} -- luacheck: ignore 241
     for _, e in ipairs(store.events) do
       if e.conversation_id == id then
         if e.kind == "prompt_queued" then

@@ -44,6 +44,7 @@ exact paths, commands and errors.]]) ---@type string
 M.INTERRUPTED_BEFORE = "The user interrupted the turn before this call ran." ---@type string
 M.INTERRUPTED_RUNNING =
   "[The user interrupted the turn while this call ran; it was stopped.]" ---@type string
+M.TURN_ENDED = "The turn ended before this call ran." ---@type string
 M.UNFINISHED = "The call did not finish. It may or may not have run." ---@type string
 M.EXPIRED = "Nobody answered the question about this call; it did not run." ---@type string
 

@@ -177,7 +177,7 @@ local function run_calls(turn, calls)
     if not turn:is_stopped() then
       run_call(turn, call)
     elseif turn.outcome.kind == "failed" then
-      call.result = { output = prompt.UNFINISHED, is_error = true }
+      call.result = { output = prompt.TURN_ENDED, is_error = true }
     else
       call.result = { output = prompt.INTERRUPTED_BEFORE, is_error = true }
     end

@@ -37,6 +37,7 @@ function M.new(json, emit, mint)
     text = {},
     calls = {}, -- in order of arrival
     by_index = {},
+    ids = {},
     stop = nil,
     finished = false,
   }, Stream)
@@ -46,11 +47,18 @@ local function is_text(value)
   return type(value) == "string" and value ~= ""
 end
 
+-- The server's id, unless it is missing or another call of this answer has it.
+local function id_for(self, part)
+  local id = is_text(part.id) and not self.ids[part.id] and part.id or self.mint()
+  self.ids[id] = true
+  return id
+end
+
 local function open_call(self, key, part)
   local fn = type(part["function"]) == "table" and part["function"] or {}
   local call = {
     index = #self.calls,
-    call_id = is_text(part.id) and part.id or self.mint(),
+    call_id = id_for(self, part),
     name = is_text(fn.name) and fn.name or "",
     pieces = {},
     named = false,
