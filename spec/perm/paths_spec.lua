@@ -51,6 +51,15 @@ describe("perm.paths", function()
     end
   end)
 
+  it("lists the secret places", function()
+    local secrets = require("efr.util.list").set(paths.secrets(M))
+    for _, path in ipairs { "/home/u/.ssh", "/etc/shadow", "/home/u/keys",
+      "/home/u/.local/share/efr/secrets" } do
+      assert.is_true(secrets[path])
+    end
+    assert.equal(24 + 2 + 2 + 1, #paths.secrets(M))
+  end)
+
   it("knows the forms of /proc", function()
     for _, name in ipairs { "environ", "root", "cwd", "fd", "map_files", "mem" } do
       for _, base in ipairs { "1", "self", "thread-self", "self/task/7" } do

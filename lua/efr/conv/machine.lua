@@ -4,6 +4,8 @@
 -- Policy: efr's own places are named by their paths and by what these resolve to, so that a link
 -- to the configuration is sealed too.
 
+local paths = require "efr.perm.paths"
+
 local M = {}
 
 -- Files of the data root that a file tool asks about; $SCRATCH lies beside them.
@@ -37,6 +39,24 @@ local function masks_of(app)
   return out
 end
 
+-- A machine without sense (home is /) raises here and is denied by the engine, with its reason.
+local function secrets_of(machine)
+  local ok, list = pcall(paths.secrets, machine)
+  return ok and list or {}
+end
+
+-- The user's secret paths, and what every secret place resolves to: a file behind a link must not
+-- be open under its other name.
+local function with_targets(fs, machine)
+  local out = {}
+  for _, path in ipairs(machine.secret_paths) do out[#out + 1] = path end
+  for _, path in ipairs(secrets_of(machine)) do
+    local real = fs.realpath(path)
+    if real and real ~= path and real ~= "/" then out[#out + 1] = real end
+  end
+  return out
+end
+
 ---@param app table
 ---@param turn {scratch?: string, project_roots?: string[]}
 ---@return efr.Machine
@@ -46,7 +66,7 @@ function M.facts(app, turn)
   for _, name in ipairs({ "config.toml", "projects.toml" }) do
     with_real(fs, app.paths.config .. "/" .. name, sealed)
   end
-  return {
+  local machine = {
     home = home,
     aliases = aliases_of(fs, home),
     scratch = turn.scratch,
@@ -57,6 +77,8 @@ function M.facts(app, turn)
     write_sealed = sealed,
     masks = masks_of(app),
   }
+  machine.secret_paths = with_targets(fs, machine)
+  return machine
 end
 
 return M

@@ -7,6 +7,7 @@
 -- components, so /home/u/.sshx is not below /home/u/.ssh. Order: secret, scratch, config roots,
 -- below home, system; then a `.git` component makes configuration of what would be free to write.
 
+local list = require "efr.util.list"
 local text = require "efr.util.text"
 
 local M = {}
@@ -105,9 +106,9 @@ local function rewrite(normal, prepared)
 end
 
 -- A list of the machine in normal form; what is no absolute path drops out.
-local function normal_list(list, prepared)
+local function normal_list(items, prepared)
   local out = {}
-  for _, path in ipairs(list or {}) do
+  for _, path in ipairs(items or {}) do
     local normal = lexical(path)
     if normal then out[#out + 1] = rewrite(normal, prepared) end
   end
@@ -172,6 +173,14 @@ end
 local function proc_tree(path)
   return path == "/" or path == "/proc" or path:find("^/proc/[^/]+$") ~= nil
     or path:find("^/proc/[^/]+/task$") ~= nil or path:find("^/proc/[^/]+/task/[^/]+$") ~= nil
+end
+
+---The secret places of a machine, but for those of /proc. Whoever can see the disk adds what they
+---resolve to to machine.secret_paths.
+---@param machine efr.Machine
+---@return string[]
+function M.secrets(machine)
+  return list.copy(M.prepare(machine).secrets)
 end
 
 ---Whether the path is a secret or below one.

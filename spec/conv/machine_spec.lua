@@ -1,0 +1,40 @@
+local engine = require "efr.perm.engine"
+local machine = require "efr.conv.machine"
+
+local function facts(links, home)
+  local app = {
+    env = { HOME = home or "/home/u" },
+    paths = { config = "/home/u/.config/efr", data = "/home/u/.local/share/efr",
+      state = "/home/u/.local/state/efr", runtime = "/run/user/1000/efr" },
+    ports = { fs = { realpath = function(path) return links[path] or path end } },
+    config = { get = function() return {} end },
+  }
+  return machine.facts(app, {})
+end
+
+local function effect(kind, path, links, home)
+  return engine.decide({
+    requirements = { { kind = kind, path = path } }, tool = "read_file", mode = "cautious",
+    origin = "cli", machine = facts(links, home),
+  }).effect
+end
+
+describe("conv.machine", function()
+  it("closes a secret behind a link under its other name too", function()
+    local links = { ["/home/u/.ssh"] = "/data/keys", ["/home/u/.local/share/efr/secrets"] = "/d/s" }
+    assert.equal("deny", effect("read", "/home/u/.ssh/id", links))
+    assert.equal("deny", effect("read", "/data/keys/id", links))
+    assert.equal("deny", effect("read", "/d/s/x.json", links))
+    assert.equal("allow", effect("read", "/data/keys/id", {}))
+  end)
+
+  it("seals the configuration behind a link", function()
+    local links = { ["/home/u/.config/efr/config.toml"] = "/home/u/dots/efr.toml" }
+    assert.equal("deny", effect("write", "/home/u/dots/efr.toml", links))
+    assert.equal("ask", effect("write", "/home/u/dots/efr.toml", {}))
+  end)
+
+  it("leaves a machine without sense to the engine, which denies", function()
+    assert.equal("deny", effect("read", "/x", {}, "/"))
+  end)
+end)
