@@ -169,7 +169,7 @@ static int check_place(struct reader *r, const struct plan *plan,
         return refuse(r, "not an absolute, normal path: %.200s", m->path);
     if (m->path[1] == '\0')
         return refuse(r, "/ cannot be a write root, mask or floor");
-    if (in_kernel_tree(m->path) && m->kind != MOUNT_MASK)
+    if (in_kernel_tree(m->path))
         return refuse(r, "%.200s lies in a tree of the kernel", m->path);
     bool is_tmp = strcmp(m->path, "/tmp") == 0 || strcmp(m->path, "/var/tmp") == 0;
     if ((m->kind == MOUNT_PRIVATE) != is_tmp)

@@ -1,0 +1,209 @@
+-- Owns: the launch plan of one contained call: from a description of the call to the fields that
+-- efr-sbx reads (docs/protocol.md, "Plan and result").
+-- Must not know: the disk (asked through the spec's functions) or the kernel.
+-- Runs in efrd. Pure but for those functions.
+--
+-- Policy: masks, roots, checks, private directories, git pins, floors; then sorted by depth, and
+-- at equal depth by kind, so that a deeper rule always lies on top: a mask beats a floor, a floor
+-- beats a root. Whatever cannot be made as described refuses the call; nothing is left out.
+
+local environment = require "efr.sbx.environment"
+local masks_of = require "efr.sbx.masks"
+local paths = require "efr.perm.paths"
+local roots_of = require "efr.sbx.roots"
+
+local M = {}
+
+M.VERSION = "1"
+M.MAX_BYTES = 1024 * 1024
+local MAX_PATH <const> = 4095
+local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, floor = 5 }
+
+---@class efr.sbx.Look  what a path is
+---@field real string  all links resolved
+---@field name string  the path with the links of its parents resolved, but not its own
+---@field link boolean  whether the path itself is a link
+---@field type string  "dir", "file", ... of the target
+
+---@class efr.sbx.Spec
+---@field uid integer
+---@field nonce string  32 hex digits
+---@field cwd string
+---@field home string
+---@field env table<string,string>  of the daemon: XAUTHORITY, HISTFILE, ZDOTDIR, PATH
+---@field paths {config: string, data: string, state: string, runtime: string}  efr's roots
+---@field tmp string  backing directory of /tmp and /var/tmp
+---@field xrt string  the runtime directory that the call sees
+---@field assets string?  directory shown as $XRT/efr-sbx
+---@field records boolean?  descriptor 3 is kept
+---@field argv string[]
+---@field project_root string?
+---@field scratch string?
+---@field write_roots string[]?  of the settings
+---@field extra_write string[]?  of this call
+---@field masks string[]?  of the settings
+---@field secret_paths string[]?  of the settings
+---@field env_deny string[]?
+---@field env_keep string[]?
+---@field homes string[]?  home directories of all users, as root
+---@field look fun(path: string): efr.sbx.Look?  nil: there is nothing
+---@field list fun(dir: string): string[]?  names in a directory
+---@field real_home string  filled in by build
+---@field real_data string  filled in by build
+
+-- Absolute and normal, as the launcher demands it.
+local function is_normal(path)
+  if path:sub(1, 1) ~= "/" or #path > MAX_PATH or path:find("\0", 1, true) then return false end
+  if path == "/" then return true end
+  for part in (path:sub(2) .. "/"):gmatch("([^/]*)/") do
+    if part == "" or part == "." or part == ".." then return false end
+  end
+  return true
+end
+
+local function depth(path)
+  local _, count = path:gsub("/", "")
+  return path == "/" and 0 or count
+end
+
+-- A relative entry would run programs of the directory in which the command stands.
+local function check_path_variable(value)
+  for entry in (value .. ":"):gmatch("([^:]*):") do
+    if entry:sub(1, 1) ~= "/" then
+      return nil, "PATH has an empty or relative entry: clean it and try again"
+    end
+  end
+  return true
+end
+
+local function without_masked(mounts, masks)
+  local out = {}
+  for _, mount in ipairs(mounts) do
+    if not (mount.kind == "floor" and masks_of.over(masks, mount.path)) then
+      out[#out + 1] = mount
+    end
+  end
+  return out
+end
+
+---Sorts by depth, then kind, then path, and drops exact duplicates.
+---@param mounts {kind: string, path: string}[]
+---@return {kind: string, path: string}[]
+function M.sort(mounts)
+  local sorted = table.move(mounts, 1, #mounts, 1, {})
+  table.sort(sorted, function(a, b)
+    local da, db = depth(a.path), depth(b.path)
+    if da ~= db then return da < db end
+    if a.kind ~= b.kind then return RANK[a.kind] < RANK[b.kind] end
+    return a.path < b.path
+  end)
+  local out = {}
+  for _, mount in ipairs(sorted) do
+    local last = out[#out]
+    if not (last and last.kind == mount.kind and last.path == mount.path) then
+      out[#out + 1] = mount
+    end
+  end
+  return out
+end
+
+-- The directory must be one that the call can see.
+local function check_cwd(spec, masks, roots)
+  local mask = masks_of.over(masks, spec.cwd)
+  if not mask then return true end
+  for _, root in ipairs(roots) do
+    if paths.within(spec.cwd, root.path) then return true end
+  end
+  return nil, ("the directory %s is hidden in the sandbox"):format(spec.cwd)
+end
+
+local function collect_mounts(spec)
+  local masks, err = masks_of.collect(spec)
+  if not masks then return nil, err end
+  local roots, floors, ok
+  roots, err = roots_of.collect(spec, masks)
+  if not roots then return nil, err end
+  floors, err = roots_of.floors(spec, roots)
+  if not floors then return nil, err end
+  ok, err = check_cwd(spec, masks, roots)
+  if not ok then return nil, err end
+  local mounts = {
+    { kind = "private", path = "/tmp" }, { kind = "private", path = "/var/tmp" },
+    { kind = "runtime", path = spec.xrt },
+  }
+  for _, mask in ipairs(masks) do
+    if mask.path ~= spec.xrt then mounts[#mounts + 1] = { kind = "mask", path = mask.path } end
+  end
+  for _, root in ipairs(roots) do mounts[#mounts + 1] = { kind = "root", path = root.path } end
+  table.move(floors, 1, #floors, #mounts + 1, mounts)
+  return M.sort(without_masked(mounts, masks))
+end
+
+local function check_paths(spec, mounts)
+  for _, path in ipairs({ spec.cwd, spec.tmp, spec.xrt, spec.assets }) do
+    if not is_normal(path) then return nil, path .. " is not an absolute, normal path" end
+  end
+  for _, mount in ipairs(mounts) do
+    if not is_normal(mount.path) then
+      return nil, mount.path .. " is not an absolute, normal path"
+    end
+  end
+  return true
+end
+
+-- Real forms of what roots are compared with.
+local function resolved(spec)
+  local home, data = spec.look(spec.home), spec.look(spec.paths.data)
+  return setmetatable({
+    real_home = home and home.real or spec.home,
+    real_data = data and data.real or spec.paths.data,
+  }, { __index = spec })
+end
+
+---The fields of the plan, or the reason for which this call cannot run contained.
+---@param spec efr.sbx.Spec
+---@return string[]? fields
+---@return string? err
+---@return string? code  EFR_SANDBOX
+function M.build(spec)
+  spec = resolved(spec)
+  local ok, err, mounts
+  ok, err = check_path_variable(spec.env.PATH or "/usr/bin:/bin")
+  if not ok then return nil, err, "EFR_SANDBOX" end
+  mounts, err = collect_mounts(spec)
+  if not mounts then return nil, err, "EFR_SANDBOX" end
+  ok, err = check_paths(spec, mounts)
+  if not ok then return nil, err, "EFR_SANDBOX" end
+  local out = { "efr-plan", M.VERSION }
+  local function add(...)
+    for _, field in ipairs({ ... }) do out[#out + 1] = field end
+  end
+  add("nonce", spec.nonce, "uid", ("%d"):format(spec.uid), "cwd", spec.cwd, "tmp", spec.tmp)
+  if spec.assets then add("assets", spec.assets) end
+  if spec.records then add("records", "1") end
+  for _, mount in ipairs(mounts) do add(mount.kind, mount.path) end
+  add(table.unpack(environment.fields(spec)))
+  for _, arg in ipairs(spec.argv) do add("arg", arg) end
+  add("end")
+  return out
+end
+
+---The bytes of the plan file.
+---@param fields string[]
+---@return string? bytes
+---@return string? err
+---@return string? code
+function M.encode(fields)
+  for _, field in ipairs(fields) do
+    if field:find("\0", 1, true) then
+      return nil, "a field of the plan holds a NUL byte", "EFR_SANDBOX"
+    end
+  end
+  local bytes = table.concat(fields, "\0") .. "\0"
+  if #bytes > M.MAX_BYTES then
+    return nil, "the plan is larger than 1 MiB", "EFR_SANDBOX"
+  end
+  return bytes
+end
+
+return M

@@ -1,0 +1,178 @@
+-- Owns: the write roots of a call and the floors and pins inside them.
+-- Must not know: the disk (asked through `look`) or how anything is mounted.
+-- Runs in efrd. Pure but for that function.
+--
+-- Policy: writable are the project, the scratch directory, the roots of the settings and those of
+-- this call; never /, the home directory or above it, never at or inside a mask (but the scratch
+-- directory below efr's data) or a floor. Missing roots and roots that are no directory are
+-- skipped. Inside a root stay read-only: git's settings and hooks, the shell's startup files and
+-- efr's own settings. A floor that is missing is skipped, and so is one outside of every root,
+-- where nothing can be written anyway.
+
+local masks_of = require "efr.sbx.masks"
+local paths = require "efr.perm.paths"
+
+local M = {}
+
+M.STARTUP_FILES = {
+  ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout", ".bashrc", ".bash_profile",
+  ".bash_login", ".bash_logout", ".profile", ".config/fish", ".config/environment.d",
+  ".pam_environment", ".xprofile", ".xinitrc",
+}
+M.ZDOTDIR_FILES = { ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout" }
+M.GIT_FILES = { "config", "config.worktree", "hooks" }
+
+local function in_kernel_tree(path)
+  for _, tree in ipairs(masks_of.KERNEL_TREES) do
+    if paths.within(path, tree) then return true end
+  end
+  return false
+end
+
+-- Why a directory cannot be a write root, or nil.
+local function refusal(real, spec, masks, is_scratch)
+  if paths.within(spec.real_home, real) then
+    return ("%s cannot be a write root: it is or holds the home directory"):format(real)
+  elseif real == "/tmp" or real == "/var/tmp" or in_kernel_tree(real) then
+    return ("%s cannot be a write root: every call has its own"):format(real)
+  end
+  local mask = masks_of.over(masks, real)
+  if mask and not is_scratch then
+    return ("%s cannot be a write root: it lies in %s, which is hidden"):format(real, mask.path)
+  end
+  return nil
+end
+
+local function candidates(spec)
+  local out = {}
+  local function add(path, name)
+    if path then out[#out + 1] = { path = path, name = name } end
+  end
+  add(spec.project_root, "project")
+  add(spec.scratch, "scratch")
+  for _, path in ipairs(spec.write_roots or {}) do add(path, "setting") end
+  for _, path in ipairs(spec.extra_write or {}) do add(path, "call") end
+  return out
+end
+
+-- The scratch directory is one of efr's own, so it must be where it says.
+local function scratch_is_real(spec, seen)
+  return paths.below(seen.real, spec.real_data)
+end
+
+---The write roots, real and without duplicates.
+---@param spec efr.sbx.Spec
+---@param masks {path: string}[]
+---@return {path: string, name: string}[]? roots
+---@return string? err
+function M.collect(spec, masks)
+  local out, known = {}, {}
+  for _, root in ipairs(candidates(spec)) do
+    local seen = spec.look(root.path)
+    if seen and seen.type == "dir" and not known[seen.real] then
+      local is_scratch = root.name == "scratch" and scratch_is_real(spec, seen)
+      local why = refusal(seen.real, spec, masks, is_scratch)
+      if why then return nil, why end
+      known[seen.real] = true
+      out[#out + 1] = { path = seen.real, name = root.name }
+    end
+  end
+  return out
+end
+
+local function root_over(roots, path)
+  for _, root in ipairs(roots) do
+    if paths.within(path, root.path) then return root end
+  end
+  return nil
+end
+
+-- Adds the real target of a floor that lies in a root. A link in a root that leads to it could be
+-- replaced by the call, so the call is refused.
+local function add_floor(out, spec, roots, path)
+  local seen = spec.look(path)
+  if not seen then return true end
+  if seen.link and root_over(roots, seen.name) then
+    return nil, ("%s is a link that the call could change"):format(path)
+  end
+  if root_over(roots, seen.real) then
+    out[#out + 1] = { kind = "floor", path = seen.real }
+  end
+  return true
+end
+
+local function personal_floors(spec)
+  local out = {}
+  for _, name in ipairs(M.STARTUP_FILES) do out[#out + 1] = spec.home .. "/" .. name end
+  local zdotdir = spec.env.ZDOTDIR
+  if zdotdir and zdotdir:sub(1, 1) == "/" then
+    for _, name in ipairs(M.ZDOTDIR_FILES) do out[#out + 1] = zdotdir .. "/" .. name end
+  end
+  out[#out + 1] = spec.paths.config
+  return out
+end
+
+-- The settings and hooks inside a git directory. A linked hooks directory works, and its target
+-- is a floor too; a linked settings file is refused, because the link could be replaced.
+local function git_files(out, spec, roots, git_dir)
+  for _, name in ipairs(M.GIT_FILES) do
+    local path = git_dir .. "/" .. name
+    local seen = spec.look(path)
+    if seen and seen.link and name ~= "hooks" then
+      return nil, path .. " is a link, so it cannot be protected"
+    end
+    if seen and (not seen.link or root_over(roots, seen.real)) then
+      out[#out + 1] = { kind = "floor", path = seen.real }
+    end
+  end
+  return true
+end
+
+-- `.git` becomes a mount of its own, so that it cannot be renamed away with its pins.
+local function git_pins(out, spec, roots, root)
+  local path = root.path .. "/.git"
+  local seen = spec.look(path)
+  if not seen then return true end
+  if seen.link then return nil, path .. " is a link, so it cannot be protected" end
+  if seen.type ~= "dir" then
+    out[#out + 1] = { kind = "floor", path = seen.real }
+    return true
+  end
+  out[#out + 1] = { kind = "pin", path = seen.real }
+  return git_files(out, spec, roots, seen.real)
+end
+
+-- A root that lies at or inside a floor would take the floor away.
+local function check_roots(roots, floors)
+  for _, floor in ipairs(floors) do
+    for _, root in ipairs(roots) do
+      if floor.kind == "floor" and paths.within(root.path, floor.path) then
+        return nil, ("%s cannot be a write root: it lies in %s, which is protected"):format(
+          root.path, floor.path)
+      end
+    end
+  end
+  return true
+end
+
+---Floors and pins inside the roots, as mounts {kind, path}.
+---@param spec efr.sbx.Spec
+---@param roots {path: string, name: string}[]
+---@return {kind: string, path: string}[]? floors
+---@return string? err
+function M.floors(spec, roots)
+  local out = {}
+  for _, root in ipairs(roots) do
+    local ok, err = git_pins(out, spec, roots, root)
+    if not ok then return nil, err end
+  end
+  for _, path in ipairs(personal_floors(spec)) do
+    local ok, err = add_floor(out, spec, roots, path)
+    if not ok then return nil, err end
+  end
+  local ok, err = check_roots(roots, out)
+  if not ok then return nil, err end
+  return out
+end
+
+return M
