@@ -96,6 +96,7 @@ static void check_before(const struct plan *plan)
     check_path_variable();
     stage("landlock");
     int abi = landlock_abi();
+    report.landlock_abi = abi < 0 ? 0 : abi;
     if (abi < 2)
         die("Landlock is off or too old (ABI %d, 2 is needed: Linux 5.19, "
             "lsm=...,landlock)",

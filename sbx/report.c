@@ -82,6 +82,7 @@ static size_t encode(const struct report *report, char *out)
     used = add_field(out, used, "nonce");
     used = add_field(out, used, report->nonce);
     used = add_number(out, used, "started", report->started);
+    used = add_number(out, used, "landlock_abi", report->landlock_abi);
     if (report->exit_code >= 0)
         used = add_number(out, used, "exit_code", report->exit_code);
     if (report->signal)

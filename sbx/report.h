@@ -11,6 +11,7 @@ struct report {
     const char
         *nonce;    /* borrowed; NULL until the plan was read: then no result is written */
     bool started;  /* the command was executed */
+    int landlock_abi;        /* of this kernel; 0: not looked at yet */
     int exit_code; /* -1: none */
     int signal;    /* 0: none */
     char setup_error[1024];  /* the sandbox was not built */

@@ -75,9 +75,14 @@ local function read_end(fields, at)
   return tonumber(status)
 end
 
+---@class efr.sbx.Records
+---@field status integer?  exit status of the line
+---@field setup_error string?
+---@field list {kind: string, name: string, value: string?}[]
+
 ---Parses the stream of one call.
 ---@param bytes string
----@return {status: integer?, setup_error: string?, list: {kind: string, name: string, value: string?}[]}?
+---@return efr.sbx.Records?
 ---@return string? err  why everything is dropped
 function M.parse(bytes)
   if #bytes > MAX_BYTES then return nil, "more than 256 KiB" end

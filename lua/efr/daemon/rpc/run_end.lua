@@ -1,0 +1,32 @@
+-- run.end: the command of run.begin has ended; answers what the launcher recorded.
+-- Main thread of efrd.
+
+local function handler(app, session, params)
+  if session.peer.model_side then
+    return nil, "a command of the model cannot end efr run", "forbidden"
+  end
+  local call = app.sandbox.runs[params.run_id]
+  if not call then
+    return nil, "unknown run", "not_found"
+  end
+  app.sandbox.runs[params.run_id] = nil
+  local result, err = call:result()
+  call:cleanup()
+  if not result then -- the launcher was killed
+    return { sandbox = { confined = true, setup_error = err } }
+  end
+  return {
+    exit_code = result.exit_code or params.exit_code,
+    sandbox = { confined = true, setup_error = result.setup_error or result.launch_error },
+  }
+end
+
+return {
+  method = "run.end",
+  scope = "terminal",
+  params = {
+    run_id = { type = "uuid" },
+    exit_code = { type = "integer", min = 0, max = 255 },
+  },
+  handler = handler,
+}

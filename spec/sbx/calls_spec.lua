@@ -1,0 +1,183 @@
+-- The calls of the daemon with the real launcher: a line, its result, state that lasts from call to
+-- call, refusals, the probe. Needs efr's own Lua state (C modules); the bytes of a result are
+-- checked without it.
+local calls = require "efr.sbx.calls"
+
+describe("sbx.calls.parse_result", function()
+  local nonce = ("ab"):rep(16)
+
+  local function result(...)
+    return table.concat({ "efr-result", "1", ... }, "\0") .. "\0"
+  end
+
+  it("reads the fields", function()
+    local out = calls.parse_result(result("nonce", nonce, "started", "1", "landlock_abi", "7",
+      "exit_code", "3", "end"), nonce)
+    assert.are.same({ nonce = nonce, started = true, landlock_abi = 7, exit_code = 3 }, out)
+  end)
+
+  for name, bytes in pairs({
+    ["another nonce"] = result("nonce", ("cd"):rep(16), "started", "1", "end"),
+    ["no nonce"] = result("started", "1", "end"),
+    ["no end"] = result("nonce", nonce, "started", "1"),
+    ["an unknown field"] = result("nonce", nonce, "colour", "1", "end"),
+    ["a field twice"] = result("nonce", nonce, "started", "1", "started", "1", "end"),
+    ["a bad number"] = result("nonce", nonce, "exit_code", "-1", "end"),
+    ["a cut"] = result("nonce", nonce, "started", "1", "end"):sub(1, -2),
+    ["another magic"] = "efr-outcome\0" .. "1\0end\0",
+    ["nothing"] = "",
+  }) do
+    it("refuses " .. name, function()
+      local out, err = calls.parse_result(bytes, nonce)
+      assert.is_nil(out)
+      assert.is_string(err)
+    end)
+  end
+end)
+
+local has_modules = package.preload["efr.fs"] ~= nil
+local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/bin"
+if not has_modules then return end
+
+describe("sbx.calls with the launcher", function()
+  local async = require "efr.util.async"
+  local base, app, sandbox, count
+
+  local function run_lines(launcher, dir)
+    local pipe = io.popen(("PATH=/usr/bin:/bin %s run --call-dir %s 2>&1 </dev/null"):format(
+      launcher, dir))
+    local output = pipe:read("a")
+    pipe:close()
+    return output
+  end
+
+  local function contained(line, opts)
+    count = count + 1
+    local options = {
+      conversation_id = "c1", call_id = "k" .. count, line = line, cwd = base .. "/project",
+      project_root = base .. "/project", launch = "contained",
+    }
+    for key, value in pairs(opts or {}) do options[key] = value end
+    local call, err, code = sandbox:prepare(options)
+    if not call then return nil, err, code end
+    local output = run_lines(call.launcher, call.dir)
+    local result = assert(call:result())
+    assert(call:cleanup())
+    return result, output
+  end
+
+  setup(function()
+    local ports = {
+      fs = require "efr.fs", sys = require "efr.sys", json = require "efr.json",
+      uv = require "luv", proc = require "efr.proc", assets = {
+        get = function(path)
+          local file = assert(io.open((os.getenv("EFR_SOURCE") or ".") .. "/" .. path, "rb"))
+          local bytes = file:read("a")
+          file:close()
+          return bytes
+        end,
+      },
+    }
+    local home = os.getenv("HOME")
+    if ports.sys.getuid() == 0 then home = "/var/lib" end
+    base = ("%s/efr-calls-spec.%d"):format(home, ports.sys.getpid())
+    for _, name in ipairs({ "project", "home/.ssh", "config", "data", "state", "runtime" }) do
+      assert(ports.fs.mkdirs(base .. "/" .. name, 448))
+    end
+    local settings = {}
+    app = {
+      ports = setmetatable({
+        sys = setmetatable({
+          exe_path = function() return build .. "/efrd" end,
+        }, { __index = ports.sys }),
+      }, { __index = ports }),
+      env = { PATH = "/usr/bin:/bin", HOME = base .. "/home" },
+      paths = {
+        config = base .. "/config", data = base .. "/data", state = base .. "/state",
+        runtime = base .. "/runtime",
+      },
+      config = { get = function(_, key) return settings[key] end },
+    }
+    app.settings = settings
+    sandbox = calls.new(app)
+    count = 0
+  end)
+
+  teardown(function()
+    app.ports.fs.rmtree(base)
+  end)
+
+  it("runs a line and keeps its status", function()
+    local result, output = contained("print -r -- hello; exit 3")
+    assert.are.equal("hello\n", output)
+    assert.are.equal(3, result.exit_code)
+    assert.is_true(result.started)
+  end)
+
+  it("keeps exports, functions and aliases for later contained calls, and reports the directory",
+    function()
+      local result = contained(
+        "mkdir -p sub; cd sub; export COLOUR=blue DEBUG=1; f() { print f:$1; }")
+      assert.are.equal(base .. "/project/sub", result.cwd)
+      assert.are.same({ DEBUG = "1" }, result.exports)
+      local _, output = contained("print $COLOUR; f x")
+      assert.are.equal("blue\nf:x\n", output)
+      _, output = contained("print -- ${COLOUR-none}", { conversation_id = "c2" })
+      assert.are.equal("none\n", output)
+    end)
+
+  it("hides efr's own directories and the secrets, and shows the line's own files", function()
+    local _, output = contained("ls " .. base .. "/state " .. base .. "/data "
+      .. base .. "/home/.ssh; ls $XDG_RUNTIME_DIR/efr-sbx")
+    assert.is_nil(output:find("c1", 1, true))
+    assert.is_truthy(output:find("child.zsh\nline\nstate\n", 1, true))
+  end)
+
+  it("refuses what cannot be contained", function()
+    local call, err, code = contained("true", { extra_write = { base .. "/home" } })
+    assert.is_nil(call)
+    assert.is_truthy(err:find("holds the home directory", 1, true))
+    assert.are.equal("EFR_SANDBOX", code)
+    assert.are.same({}, app.ports.fs.readdir(base .. "/runtime/sbx/c1"))
+  end)
+
+  it("writes only the line for a direct call", function()
+    local call = assert(sandbox:prepare({
+      conversation_id = "c1", call_id = "direct", line = "print 'x'\n", cwd = "/",
+      launch = "direct",
+    }))
+    assert.are.equal("print 'x'\n", app.ports.fs.read_file(call.line_path, 100))
+    assert.is_nil(call:result())
+    call:cleanup()
+  end)
+
+  it("probes once and remembers", function()
+    async.setup({
+      timer = function(ms, fn)
+        local timer = app.ports.uv.new_timer()
+        timer:start(ms, 0, fn)
+        return function()
+          if not timer:is_closing() then timer:close() end
+        end
+      end,
+      on_error = error,
+    })
+    local status
+    async.spawn(function() status = sandbox:status() end)
+    local waited = 0
+    while not status and waited < 1000 do
+      app.ports.uv.run("once")
+      waited = waited + 1
+    end
+    assert.are.equal(nil, status.reason)
+    assert.is_true(status.available)
+    assert.is_true(status.landlock_abi >= 2)
+    assert.are.equal(1, sandbox.probes)
+  end)
+
+  it("says why it is off", function()
+    app.settings["sandbox.enabled"] = false
+    assert.are.same({ available = false, reason = "sandbox.enabled is false" }, sandbox:status())
+    app.settings["sandbox.enabled"] = nil
+  end)
+end)
