@@ -7,7 +7,9 @@
 --   providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
+local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
+local demo = require "efr.model.demo"
 local dispatch = require "efr.daemon.dispatch"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
@@ -29,6 +31,7 @@ local M = {}
 
 local FILE_MODE <const> = 384 -- 0600
 local SMALL_FILE <const> = 4096
+local STOP_MS <const> = 10000 -- for each part
 local UUID <const> = "^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$"
 
 local App = {}
@@ -195,7 +198,7 @@ local PARTS <const> = {
   { "providers", function(app)
     return providers.new {
       ports = app.ports, home = app.env.HOME, version = app.version,
-      secrets_dir = app.paths.data .. "/secrets",
+      secrets_dir = app.paths.data .. "/secrets", demo = demo.answer,
       config = function()
         return app.config
       end,
@@ -305,10 +308,15 @@ local function remove_daemon_json(app)
   end
 end
 
--- One part that fails to end does not keep the others from ending.
+-- One part that fails to end, or never ends, does not keep the others from ending.
 local function guarded(app, what, fn)
-  local ok, err = xpcall(fn, app.traceback)
-  if not ok then
+  local ended, err = async.with_timeout(STOP_MS, function()
+    local ok, traceback = xpcall(fn, app.traceback)
+    if not ok then
+      app.log:error("stop %s: %s", what, traceback)
+    end
+  end)
+  if not ended then
     app.log:error("stop %s: %s", what, err)
   end
 end
