@@ -260,8 +260,9 @@ void efr_state_destroy(struct efr_state *state)
     if (!state)
         return;
     luax_set_closing(state->L);
-    /* luv's finalizer frees a handle that is already closing, so the loop must have let go of it before. */
-    if (state->loop)
+    /* luv's finalizer frees a handle that is already closing, so the loop must have let go of it before. A loop that
+     * was told to stop returns once without a turn. */
+    for (int i = 0; state->loop && i < 2; i++)
         (void)uv_run(state->loop, UV_RUN_NOWAIT);
     lua_close(state->L);
     free(state);

@@ -9,7 +9,6 @@
 -- Main thread of efrd, in a coroutine.
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
-local demo = require "efr.model.demo"
 local dispatch = require "efr.daemon.dispatch"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
@@ -23,6 +22,7 @@ local roots = require "efr.daemon.roots"
 local schema = require "efr.store.schema"
 local server = require "efr.daemon.server"
 local settings_schema = require "efr.config.schema"
+local socket = require "efr.daemon.socket"
 local store_log = require "efr.store.log"
 local store_query = require "efr.store.query"
 local wire = require "efr.daemon.wire"
@@ -60,6 +60,11 @@ local function find_roots(app)
     projects = found.config.path .. "/projects.toml",
     notices = found.runtime.path .. "/notices",
   }
+  local ok
+  ok, err, code = socket.check_path(app.files.socket)
+  if not ok then
+    return nil, err, code
+  end
   return roots.prepare(app.ports.fs, found, app.ports.sys.getuid())
 end
 
@@ -195,15 +200,7 @@ end
 
 -- Parts of other folders, in the order in which they are built.
 local PARTS <const> = {
-  { "providers", function(app)
-    return providers.new {
-      ports = app.ports, home = app.env.HOME, version = app.version,
-      secrets_dir = app.paths.data .. "/secrets", demo = demo.answer,
-      config = function()
-        return app.config
-      end,
-    }
-  end },
+  { "providers", providers.new },
   { "sandbox", calls.new },
   { "shells", pool.new },
   { "conversations", manager.new },

@@ -1,69 +1,10 @@
--- The entry of efrd: flags, signals, start, wait, stop.
+-- The entry of efrd: signals, start, wait, stop.
 -- Main thread of efrd; run is called in a coroutine.
 local app = require "efr.daemon.app"
 local async = require "efr.util.async"
 local log = require "efr.util.log"
 
 local M = {}
-
-local USAGE <const> = [[
-usage: efrd [--log FILTER] [--print-config]
-
-The daemon of efr. `efr` starts it when it is needed; with systemd it is a user unit.
-
-  --log FILTER     error, warn, info, debug or trace; or part=level pairs with commas
-  --print-config   print every setting with its value and source, and exit
-  --version        print the version and exit
-  --help           print this text and exit
-]]
-
-local EXIT_USAGE <const> = 2
-
-local function unknown(word)
-  return nil, "unknown argument " .. word .. "\n" .. USAGE
-end
-
-local OPTIONS = {
-  ["--print-config"] = function(opts)
-    opts.action = "print_config"
-    return 1
-  end,
-  ["--version"] = function(opts)
-    opts.action = "version"
-    return 1
-  end,
-  ["--help"] = function(opts)
-    opts.action = "help"
-    return 1
-  end,
-  ["--log"] = function(opts, value)
-    if not value then
-      return nil, "--log needs a filter"
-    end
-    opts.flags.log = value
-    return 2
-  end,
-}
-
---- Reads the command line.
---- @param args string[]
---- @return table|nil opts, string|nil message
-function M.parse(args)
-  local opts, i = { flags = {}, action = "serve" }, 1
-  while args[i] do
-    local name, value = args[i]:match("^(%-%-[%w-]+)=(.*)$")
-    local option = OPTIONS[name or args[i]]
-    if not option then
-      return unknown(args[i])
-    end
-    local used, err = option(opts, value or args[i + 1])
-    if not used then
-      return nil, err
-    end
-    i = i + (value and 1 or used)
-  end
-  return opts
-end
 
 -- Standard output, whole; a reader that went away is no error of ours.
 local function write_out(ports, text)
@@ -147,26 +88,30 @@ end
 local ACTIONS = {
   serve = serve,
   print_config = print_config,
-  version = function(self)
-    write_out(self.ports, "efrd " .. self.version .. "\n")
-    return 0
-  end,
-  help = function(self)
-    write_out(self.ports, USAGE)
-    return 0
-  end,
 }
+
+--- Reads the arguments that host/main.c makes of the flags: log=FILTER, print-config.
+--- @param args string[]
+--- @return {action: string, flags: table}
+function M.parse(args)
+  local opts = { flags = {}, action = "serve" }
+  for _, arg in ipairs(args) do
+    local filter = arg:match("^log=(.*)$")
+    if filter then
+      opts.flags.log = filter
+    elseif arg == "print-config" then
+      opts.action = "print_config"
+    end
+  end
+  return opts
+end
 
 --- Runs the daemon until it is told to stop.
 --- @param ports table
---- @param args string[]
+--- @param args string[] see M.parse
 --- @return integer|nil exit_code, string|nil message
 function M.run(ports, args)
-  local opts, err = M.parse(args)
-  if not opts then
-    ports.sys.write_stderr("efrd: " .. err .. "\n")
-    return EXIT_USAGE
-  end
+  local opts = M.parse(args)
   local logger = log.new(function(level, line)
     ports.sys.log_write(level, line)
   end)

@@ -12,6 +12,16 @@ local BACKLOG <const> = 128
 local Socket = {}
 Socket.__index = Socket
 
+--- A path that the kernel could not hold is refused before anything is made.
+--- @return true|nil, string|nil message, string|nil code
+function M.check_path(path)
+  if #path > PATH_MAX then
+    return nil, ("socket path %s is longer than %d bytes; set EFR_RUNTIME_DIR or EFR_HOME to a"
+      .. " shorter directory"):format(path, PATH_MAX), "EFR_SOCKET"
+  end
+  return true
+end
+
 -- Does somebody answer there? true / false
 local function answers(uv, path)
   local pipe = assert(uv.new_pipe(false))
@@ -84,11 +94,10 @@ function M.open(ports, path)
     end
     return setmetatable({ ports = ports, path = path, pipe = pipe, passed = true }, Socket)
   end
-  if #path > PATH_MAX then
-    return nil, ("socket path %s is longer than %d bytes; set EFR_RUNTIME_DIR or EFR_HOME to a"
-      .. " shorter directory"):format(path, PATH_MAX), "EFR_SOCKET"
+  local ok, err, code = M.check_path(path)
+  if ok then
+    ok, err, code = clear_way(ports, path)
   end
-  local ok, err, code = clear_way(ports, path)
   if not ok then
     return nil, err, code
   end
