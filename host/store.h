@@ -59,8 +59,8 @@ void store_batch_bind(struct store_batch *batch, struct sql_value value);
 void store_batch_destroy(struct store_batch *batch);
 
 /* Hands a batch to the writer: all of it is kept or nothing, and batches that wait at the
- * same time share a commit. durable = the commit waits for the disk. Takes the batch in
- * any case. 0, or -1 with *err set (EFR_BUSY, EFR_STATE, EFR_CLOSED) and done not called. */
+ * same time share a commit. durable = the commit waits for the disk. A constraint must not
+ * be deferred: it would fail at the commit, for all. Takes the batch in any case. 0, or -1 with *err set (EFR_BUSY, EFR_STATE, EFR_CLOSED) and done not called. */
 int store_write_take(struct store *store, struct store_batch *batch, bool durable,
                      store_done_fn *done, void *arg, struct efr_err *err);
 
