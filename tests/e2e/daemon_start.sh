@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # How efrd starts and stops: one daemon a data directory, stale and foreign sockets, the roots and
 # their refusals, a socket from systemd, SIGTERM, SIGHUP, SIGKILL, a database that is refused.
 # The cases are in daemon_start.py; this file gives them a home of their own.
