@@ -13,9 +13,5 @@ return {
       name = "login", type = "boolean", default = true,
       doc = "Whether it starts as a login shell.",
     },
-    {
-      name = "idle_minutes", type = "integer", min = 0, max = 525600, default = 60,
-      doc = "How long an unused hidden shell lives; 0 keeps it.",
-    },
   },
 }
