@@ -4,7 +4,6 @@
 
 local conn = require "efr.cli.conn"
 local load = require "efr.config.load"
-local modules = require "efr.modules"
 local schema = require "efr.config.schema"
 
 local M = {}
@@ -23,7 +22,7 @@ function M.load(env)
     return nil, err, kind
   end
   return load.load({
-    schema = schema.load(modules.list),
+    schema = schema.load(env.ports.modules.list),
     home = env.home,
     text = text,
     path = path,

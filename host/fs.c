@@ -51,7 +51,8 @@ const char *efr_fs_type_name(mode_t mode)
 
 static int too_big(const char *path, size_t max_bytes, struct efr_err *err)
 {
-    return efr_err_set(err, "EFR_TOO_BIG", "read %s: larger than %zu bytes", path, max_bytes);
+    return efr_err_set(err, "EFR_TOO_BIG", "read %s: larger than %zu bytes", path,
+                       max_bytes);
 }
 
 static int read_fd(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
@@ -112,7 +113,8 @@ static int write_all(int fd, const char *data, size_t len_bytes)
 }
 
 /* Splits path into its parent (written to dir) and its last name (returned, borrowed). */
-static const char *split(const char *path, char *dir, size_t dir_size, struct efr_err *err)
+static const char *split(const char *path, char *dir, size_t dir_size,
+                         struct efr_err *err)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -160,7 +162,8 @@ static int fill_and_rename(int dir_fd, int fd, const char *temp, const char *nam
     mode_t mode = how->mode;
     if (how->keep && keep_identity(dir_fd, name, fd, &mode) != 0) {
         if (errno == 0)
-            return efr_err_set(err, "EFR_NOT_REGULAR", "write %s: not a regular file", name);
+            return efr_err_set(err, "EFR_NOT_REGULAR", "write %s: not a regular file",
+                               name);
         return efr_err_errno(err, errno, "keep mode and owner of %s", name);
     }
     if (write_all(fd, how->data, how->len_bytes) != 0)
@@ -189,8 +192,8 @@ int efr_fs_write(const char *path, const struct efr_fs_write *how, struct efr_er
     char temp[300];
     efr_random(&id, sizeof(id));
     (void)snprintf(temp, sizeof(temp), ".%s.%016llx.tmp", name, (unsigned long long)id);
-    CLEANUP_FD int fd = openat(
-        dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    CLEANUP_FD int fd =
+        openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return efr_err_errno(err, errno, "write beside %s", path);
     if (fill_and_rename(dir_fd, fd, temp, name, how, err) != 0) {
@@ -282,9 +285,10 @@ int efr_fs_check_private_dir(const char *path, struct efr_err *err)
     if (!S_ISDIR(st.st_mode))
         return efr_err_errno(err, ENOTDIR, "%s", path);
     if (st.st_uid != geteuid())
-        return efr_err_set(err, "EFR_NOT_PRIVATE", "%s belongs to user %u", path, st.st_uid);
+        return efr_err_set(err, "EFR_NOT_PRIVATE", "%s belongs to user %u", path,
+                           st.st_uid);
     if (st.st_mode & 077)
-        return efr_err_set(err, "EFR_NOT_PRIVATE", "%s is open to others (mode %04o)", path,
-                           st.st_mode & 07777);
+        return efr_err_set(err, "EFR_NOT_PRIVATE", "%s is open to others (mode %04o)",
+                           path, st.st_mode & 07777);
     return 0;
 }

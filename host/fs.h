@@ -14,12 +14,12 @@
 struct efr_buf;
 struct efr_err;
 
-/* openat2(2) with RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS. Returns a descriptor or -1
- * with errno set. */
+/* openat2(2) with RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS. Returns a descriptor or
+ * -1 with errno set. */
 int efr_fs_open_real(int dir_fd, const char *path, int flags, mode_t mode);
 
-/* Appends a whole file to out. More than max bytes is an error EFR_TOO_BIG. With real set,
- * no component may be a link and the file must be regular (EFR_NOT_REGULAR). */
+/* Appends a whole file to out. More than max bytes is an error EFR_TOO_BIG. With real
+ * set, no component may be a link and the file must be regular (EFR_NOT_REGULAR). */
 int efr_fs_read(const char *path, size_t max_bytes, bool real, struct efr_buf *out,
                 struct efr_err *err);
 
@@ -28,7 +28,8 @@ struct efr_fs_write {
     size_t len_bytes;
     mode_t mode; /* of a new file */
     bool real;   /* the parent is opened without following links */
-    bool keep;   /* an existing regular file keeps its mode and owner; all else is refused */
+    bool
+        keep; /* an existing regular file keeps its mode and owner; all else is refused */
 };
 
 /* Writes a temporary file beside path, syncs it and renames it over path. On failure the

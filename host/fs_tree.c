@@ -53,7 +53,8 @@ static int open_dir(int parent, const char *name)
     if (fd >= 0 || errno != EACCES)
         return fd;
     /* Not readable: give ourselves the right, on the very object and not on a name. */
-    CLEANUP_FD int path_fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_FD int path_fd =
+        openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (path_fd < 0)
         return -1;
     char proc[64];
@@ -113,7 +114,8 @@ static int go_up(struct walk *walk)
     return 0;
 }
 
-/* Removes one entry of the current directory; a directory that is not empty is entered. */
+/* Removes one entry of the current directory; a directory that is not empty is entered.
+ * */
 static enum step remove_entry(struct walk *walk, const char *name)
 {
     if (unlinkat(walk->fd, name, 0) == 0 || errno == ENOENT)

@@ -1,5 +1,6 @@
 /*
- * Log lines: see log.h. Runs on any thread; each line is one write(2), so lines of threads do not mix.
+ * Log lines: see log.h. Runs on any thread; each line is one write(2), so lines of
+ * threads do not mix.
  */
 #include "log.h"
 
@@ -52,8 +53,9 @@ static size_t put_prefix(char *out, size_t size, enum efr_log_level level)
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     (void)gmtime_r(&ts.tv_sec, &tm);
     size_t n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
-    return n + (size_t)snprintf(out + n, size - n, ".%03ldZ %s %s: ", ts.tv_nsec / 1000000,
-                                log_state.name, names[level]);
+    return n + (size_t)snprintf(out + n, size - n,
+                                ".%03ldZ %s %s: ", ts.tv_nsec / 1000000, log_state.name,
+                                names[level]);
 }
 
 static size_t put_char(char *out, unsigned char c)

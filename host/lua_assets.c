@@ -4,7 +4,8 @@
 #include "embed.h"
 #include "luax.h"
 
-/* get(path): the bytes of an asset by its path in the source tree, nil when there is none. */
+/* get(path): the bytes of an asset by its path in the source tree, nil when there is
+ * none. */
 static int assets_get(lua_State *L)
 {
     lua_settop(L, 1);

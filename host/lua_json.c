@@ -1,8 +1,8 @@
 /*
  * Module efr.json: JSON over jansson. 64-bit integers are exact, integers and floats stay
  * what they are, an array is a table with the array metatable (decoded ones have it), and
- * [] stays []. Memory of jansson is overwritten when it is freed: keys travel through here.
- * Loop thread only.
+ * [] stays []. Memory of jansson is overwritten when it is freed: keys travel through
+ * here. Loop thread only.
  */
 #include <jansson.h>
 #include <malloc.h>
@@ -65,7 +65,8 @@ static const char *push_array(lua_State *L, json_t *array, int depth)
 static const char *push_object(lua_State *L, json_t *object, int depth)
 {
     lua_createtable(L, 0, (int)json_object_size(object));
-    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+    for (void *at = json_object_iter(object); at;
+         at = json_object_iter_next(object, at)) {
         lua_pushlstring(L, json_object_iter_key(at), json_object_iter_key_len(at));
         const char *wrong = push_value(L, json_object_iter_value(at), depth - 1);
         if (wrong)
@@ -147,8 +148,8 @@ static int json_decode(lua_State *L)
         return push_failure(L, "JSON: nested too deep");
     void **slot = luax_guard(L, release_json);
     json_error_t error;
-    *slot = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,
-                       &error);
+    *slot = json_loadb(text, len,
+                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!*slot) {
         struct efr_err err;
         char *near = strstr(error.text, " near '");
@@ -174,7 +175,7 @@ static const void *array_type_of(lua_State *L)
 struct encoder {
     lua_State *L;
     const void *array_type; /* address of the array metatable */
-    int precision; /* digits that every float of the value needs */
+    int precision;          /* digits that every float of the value needs */
     struct efr_err err;
 };
 

@@ -1,5 +1,6 @@
 /*
- * Module efr.modules: which modules this program holds. Knows nothing of what they do. Loop thread only.
+ * Module efr.modules: which modules this program holds. Knows nothing of what they do.
+ * Loop thread only.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -206,7 +206,8 @@ static int child_tostring(lua_State *L)
 
 static int open_output(const char *path)
 {
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+                0600);
 }
 
 /* start_daemon(options) */

@@ -381,19 +381,17 @@ static const struct {
     const char *name;
     int value;
 } signals[] = {
-    {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT}, {"SIGKILL", SIGKILL},
-    {"SIGTERM", SIGTERM}, {"SIGCONT", SIGCONT}, {"SIGSTOP", SIGSTOP}, {"SIGTSTP", SIGTSTP},
-    {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGPIPE", SIGPIPE}, {"SIGWINCH", SIGWINCH},
+    {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT},
+    {"SIGKILL", SIGKILL}, {"SIGTERM", SIGTERM}, {"SIGCONT", SIGCONT},
+    {"SIGSTOP", SIGSTOP}, {"SIGTSTP", SIGTSTP}, {"SIGUSR1", SIGUSR1},
+    {"SIGUSR2", SIGUSR2}, {"SIGPIPE", SIGPIPE}, {"SIGWINCH", SIGWINCH},
 };
 
 static void make_lock_type(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"close", lock_close},
-        {"__gc", lock_close},
-        {"__close", lock_close},
-        {"__tostring", lock_tostring},
-        {NULL, NULL},
+        {"close", lock_close},         {"__gc", lock_close}, {"__close", lock_close},
+        {"__tostring", lock_tostring}, {NULL, NULL},
     };
     luaL_newmetatable(L, LOCK_TYPE);
     luaL_setfuncs(L, methods, 0);

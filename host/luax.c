@@ -20,8 +20,8 @@ static const char loop_key;
 
 void luax_each_module(void (*fn)(const struct luax_module *module, void *arg), void *arg)
 {
-    for (const struct luax_module *const *at = __start_efr_luamods; at < __stop_efr_luamods;
-         at++)
+    for (const struct luax_module *const *at = __start_efr_luamods;
+         at < __stop_efr_luamods; at++)
         fn(*at, arg);
 }
 
@@ -76,7 +76,8 @@ lua_Integer luax_check_int(lua_State *L, int arg, lua_Integer min, lua_Integer m
     return value;
 }
 
-lua_Integer luax_opt_int(lua_State *L, int arg, lua_Integer def, lua_Integer min, lua_Integer max)
+lua_Integer luax_opt_int(lua_State *L, int arg, lua_Integer def, lua_Integer min,
+                         lua_Integer max)
 {
     return lua_isnoneornil(L, arg) ? def : luax_check_int(L, arg, min, max);
 }
@@ -86,7 +87,8 @@ int luax_check_fd(lua_State *L, int arg)
     return (int)luax_check_int(L, arg, 0, 1 << 20);
 }
 
-lua_Integer luax_field_int(lua_State *L, int arg, const char *name, lua_Integer def, lua_Integer max)
+lua_Integer luax_field_int(lua_State *L, int arg, const char *name, lua_Integer def,
+                           lua_Integer max)
 {
     lua_Integer value = def;
     if (lua_getfield(L, arg, name) != LUA_TNIL) {

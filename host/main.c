@@ -19,7 +19,8 @@
 static const char usage_text[] =
     "usage: efrd [--log FILTER] [--print-config] [--version]\n"
     "The daemon of efr. It is started on demand by efr, or as a user unit.\n"
-    "  --log FILTER     error, warn, info, debug or trace, or PART=LEVEL pairs with commas\n"
+    "  --log FILTER     error, warn, info, debug or trace, or PART=LEVEL pairs with "
+    "commas\n"
     "  --print-config   print the configuration that would be used, and end\n"
     "  --version        print the version, and end\n";
 

@@ -18,7 +18,8 @@ typedef void (*efr_proc_exit_fn)(void *arg, int code, int signal);
 
 /* Starts a child and watches it. Returns NULL with *err set. */
 struct efr_proc *efr_proc_create(uv_loop_t *loop, const struct efr_spawn *what,
-                                 efr_proc_exit_fn on_exit, void *arg, struct efr_err *err);
+                                 efr_proc_exit_fn on_exit, void *arg,
+                                 struct efr_err *err);
 
 /* Gives the handle up: on_exit is not called any more, and a child that still runs is
  * reaped when it ends. NULL is fine. */

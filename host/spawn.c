@@ -95,7 +95,8 @@ static int place_fd(int target, int source)
     return dup2(fd, target) < 0 ? -1 : 0;
 }
 
-/* Gives the child its descriptors. The report pipe is close-on-exec like all the others. */
+/* Gives the child its descriptors. The report pipe is close-on-exec like all the others.
+ * */
 static int place_fds(struct job *job)
 {
     const struct efr_spawn *what = job->what;
@@ -131,7 +132,8 @@ static void run_child(struct job *job)
     if (place_fds(job) != 0)
         goto out;
     for (size_t i = 0; i < job->limit_count; i++)
-        (void)setrlimit((__rlimit_resource_t)job->limits[i].resource, &job->limits[i].value);
+        (void)setrlimit((__rlimit_resource_t)job->limits[i].resource,
+                        &job->limits[i].value);
     stage = STAGE_SESSION;
     if (what->setsid ? setsid() < 0 : what->pgrp && setpgid(0, 0) != 0)
         goto out;
@@ -178,7 +180,8 @@ static void reap(pid_t pid)
 
 /* Reads reports until the other end is closed by execve or exit. Returns whether a step
  * failed; *pid is set by STAGE_PID. */
-static int read_reports(int fd, const struct efr_spawn *what, pid_t *pid, struct efr_err *err)
+static int read_reports(int fd, const struct efr_spawn *what, pid_t *pid,
+                        struct efr_err *err)
 {
     struct report report;
     int failed = 0;
@@ -197,7 +200,8 @@ static int read_reports(int fd, const struct efr_spawn *what, pid_t *pid, struct
     }
 }
 
-static pid_t fork_job(struct job *job, void (*child)(struct job *job), struct efr_err *err)
+static pid_t fork_job(struct job *job, void (*child)(struct job *job),
+                      struct efr_err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -237,11 +241,11 @@ static const struct {
     const char *name; /* as in /proc/PID/limits */
     int resource;
 } limit_names[] = {
-    {"Max cpu time", RLIMIT_CPU},         {"Max file size", RLIMIT_FSIZE},
-    {"Max data size", RLIMIT_DATA},       {"Max stack size", RLIMIT_STACK},
-    {"Max core file size", RLIMIT_CORE},  {"Max resident set", RLIMIT_RSS},
-    {"Max processes", RLIMIT_NPROC},      {"Max open files", RLIMIT_NOFILE},
-    {"Max address space", RLIMIT_AS},     {"Max locked memory", RLIMIT_MEMLOCK},
+    {"Max cpu time", RLIMIT_CPU},           {"Max file size", RLIMIT_FSIZE},
+    {"Max data size", RLIMIT_DATA},         {"Max stack size", RLIMIT_STACK},
+    {"Max core file size", RLIMIT_CORE},    {"Max resident set", RLIMIT_RSS},
+    {"Max processes", RLIMIT_NPROC},        {"Max open files", RLIMIT_NOFILE},
+    {"Max address space", RLIMIT_AS},       {"Max locked memory", RLIMIT_MEMLOCK},
     {"Max msgqueue size", RLIMIT_MSGQUEUE},
 };
 
@@ -261,7 +265,8 @@ static void add_limit(struct job *job, int resource, const char *text)
     job->limits[job->limit_count++] = limit;
 }
 
-/* Lines are "%-25s %-20s ...". A system that hides the file leaves the limits as they are. */
+/* Lines are "%-25s %-20s ...". A system that hides the file leaves the limits as they
+ * are. */
 static void load_limits(struct job *job)
 {
     struct efr_buf buf;

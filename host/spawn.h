@@ -11,7 +11,7 @@
 
 struct efr_err;
 
-#define EFR_SPAWN_NULL (-1)  /* as a source: /dev/null */
+#define EFR_SPAWN_NULL (-1) /* as a source: /dev/null */
 #define EFR_SPAWN_FDS_MAX 16
 
 struct efr_spawn_fd {

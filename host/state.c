@@ -19,7 +19,8 @@
 int luaopen_lpeg(lua_State *L);
 int luaopen_luv(lua_State *L);
 void luv_set_loop(lua_State *L, uv_loop_t *loop);
-void luv_set_callback(lua_State *L, int (*call)(lua_State *L, int nargs, int nresults, int flags));
+void luv_set_callback(lua_State *L,
+                      int (*call)(lua_State *L, int nargs, int nresults, int flags));
 
 struct efr_state {
     lua_State *L;
@@ -38,7 +39,8 @@ static void *alloc(void *ud, void *ptr, size_t old_size, size_t new_size)
         return NULL;
     }
     /* Shrinking must never fail. */
-    if (new_size > old && state->max_bytes && state->used_bytes - old + new_size > state->max_bytes)
+    if (new_size > old && state->max_bytes &&
+        state->used_bytes - old + new_size > state->max_bytes)
         return NULL;
     void *result = realloc(ptr, new_size);
     if (result)
@@ -123,7 +125,8 @@ static void add_preload(const struct luax_module *module, void *arg)
     lua_setfield(L, -2, module->name);
 }
 
-/* package: path and cpath empty, no loadlib, searchers = preload and the embedded files. */
+/* package: path and cpath empty, no loadlib, searchers = preload and the embedded files.
+ * */
 static void seal_package(lua_State *L)
 {
     lua_getglobal(L, LUA_LOADLIBNAME); // package
@@ -156,7 +159,7 @@ static void seal_package(lua_State *L)
 static void open_libraries(lua_State *L)
 {
     static const luaL_Reg libs[] = {
-        {LUA_GNAME, luaopen_base},       {LUA_LOADLIBNAME, luaopen_package},
+        {LUA_GNAME, luaopen_base},          {LUA_LOADLIBNAME, luaopen_package},
         {LUA_COLIBNAME, luaopen_coroutine}, {LUA_TABLIBNAME, luaopen_table},
         {LUA_STRLIBNAME, luaopen_string},   {LUA_MATHLIBNAME, luaopen_math},
         {LUA_UTF8LIBNAME, luaopen_utf8},
@@ -195,8 +198,8 @@ static void close_handle(uv_handle_t *handle, void *arg)
         uv_close(handle, NULL);
 }
 
-/* Runs as the last finalizer of the state: luv's own finalizers have asked for the closing of their handles, and their
- * close callbacks still need the state. */
+/* Runs as the last finalizer of the state: luv's own finalizers have asked for the
+ * closing of their handles, and their close callbacks still need the state. */
 static int drain_loop(lua_State *L)
 {
     uv_loop_t **loop = lua_touserdata(L, 1);
@@ -260,8 +263,8 @@ void efr_state_destroy(struct efr_state *state)
     if (!state)
         return;
     luax_set_closing(state->L);
-    /* luv's finalizer frees a handle that is already closing, so the loop must have let go of it before. A loop that
-     * was told to stop returns once without a turn. */
+    /* luv's finalizer frees a handle that is already closing, so the loop must have let
+     * go of it before. A loop that was told to stop returns once without a turn. */
     for (int i = 0; state->loop && i < 2; i++)
         (void)uv_run(state->loop, UV_RUN_NOWAIT);
     lua_close(state->L);
@@ -280,7 +283,8 @@ size_t efr_state_memory(const struct efr_state *state)
 
 /* ---- running a program ---- */
 
-/* role, argv on the stack as light userdata: runs require("efr.boot").start(role, args). */
+/* role, argv on the stack as light userdata: runs require("efr.boot").start(role, args).
+ * */
 static int start_boot(lua_State *L)
 {
     const char *role = lua_touserdata(L, 1);
@@ -316,7 +320,8 @@ static int protected_int(lua_State *L, int nargs, struct efr_err *err)
     return code;
 }
 
-int efr_state_run(struct efr_state *state, const char *role, char **argv, struct efr_err *err)
+int efr_state_run(struct efr_state *state, const char *role, char **argv,
+                  struct efr_err *err)
 {
     lua_State *L = state->L;
     lua_pushcfunction(L, start_boot);

@@ -26,11 +26,12 @@ static int still_there(const char *path, int fd)
 {
     struct stat mine;
     struct stat named;
-    return fstat(fd, &mine) == 0 && stat(path, &named) == 0 && mine.st_dev == named.st_dev &&
-           mine.st_ino == named.st_ino;
+    return fstat(fd, &mine) == 0 && stat(path, &named) == 0 &&
+           mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
-/* Tries once. Returns the descriptor, -1 with errno (EWOULDBLOCK, EAGAIN to try again). */
+/* Tries once. Returns the descriptor, -1 with errno (EWOULDBLOCK, EAGAIN to try again).
+ * */
 static int try_lock(const char *path)
 {
     CLEANUP_FD int fd =
@@ -79,7 +80,8 @@ int efr_notify(const char *text, size_t len_bytes, struct efr_err *err)
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return efr_err_errno(err, errno, "notify socket");
-    if (sendto(fd, text, len_bytes, MSG_NOSIGNAL, (const struct sockaddr *)&addr, addr_len) < 0)
+    if (sendto(fd, text, len_bytes, MSG_NOSIGNAL, (const struct sockaddr *)&addr,
+               addr_len) < 0)
         return efr_err_errno(err, errno, "notify the service manager");
     return 0;
 }

@@ -96,8 +96,8 @@ void efr_text_clean(const char *text, size_t len_bytes, struct efr_buf *out)
 
 static bool is_pictograph(int32_t code)
 {
-    return code >= 0 &&
-           utf8proc_get_property(code)->boundclass == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC;
+    return code >= 0 && utf8proc_get_property(code)->boundclass ==
+                            UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC;
 }
 
 /* Characters without ink that can hide or turn the text around them. */
@@ -127,7 +127,8 @@ static void put_stand_in(int32_t code, struct efr_buf *out)
 
 void efr_text_printable(const char *text, size_t len_bytes, struct efr_buf *out)
 {
-    int32_t before = -1; /* the last character that is no variation selector or skin tone */
+    int32_t before =
+        -1; /* the last character that is no variation selector or skin tone */
     for (size_t i = 0; i < len_bytes;) {
         int32_t code;
         int32_t next = -1;

@@ -1,6 +1,6 @@
 /*
- * UTF-8 and what a terminal makes of it: checking, cleaning, clusters, widths. Bytes may be
- * anything. Over utf8proc. Any thread.
+ * UTF-8 and what a terminal makes of it: checking, cleaning, clusters, widths. Bytes may
+ * be anything. Over utf8proc. Any thread.
  */
 #ifndef EFR_TEXT_H
 #define EFR_TEXT_H
@@ -11,9 +11,9 @@
 
 struct efr_buf;
 
-/* Reads one character at text (len_bytes > 0). Returns its length and sets *out; for bytes
- * that are no UTF-8 it returns the length of the longest broken piece (Unicode 3.9: maximal
- * subpart) and sets *out to -1. Never returns 0. */
+/* Reads one character at text (len_bytes > 0). Returns its length and sets *out; for
+ * bytes that are no UTF-8 it returns the length of the longest broken piece (Unicode 3.9:
+ * maximal subpart) and sets *out to -1. Never returns 0. */
 size_t efr_text_next(const char *text, size_t len_bytes, int32_t *out);
 
 bool efr_text_is_utf8(const char *text, size_t len_bytes);

@@ -1,7 +1,8 @@
 /*
- * Small helpers of the host: memory that cannot fail, release at scope end, time, randomness, wiping. Allocation
- * failure aborts. CLEANUP_* must not be used in a function that calls the Lua API: Lua raises by longjmp, which skips
- * them (luax_guard is the means there).
+ * Small helpers of the host: memory that cannot fail, release at scope end, time,
+ * randomness, wiping. Allocation failure aborts. CLEANUP_* must not be used in a function
+ * that calls the Lua API: Lua raises by longjmp, which skips them (luax_guard is the
+ * means there).
  */
 #ifndef EFR_UTIL_H
 #define EFR_UTIL_H
@@ -15,7 +16,8 @@ void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *ptr, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
-void *xmemdup(const void *data, size_t len_bytes) __attribute__((malloc, returns_nonnull));
+void *xmemdup(const void *data, size_t len_bytes)
+    __attribute__((malloc, returns_nonnull));
 
 /* Overwrites memory that held a secret; the compiler cannot drop it. */
 void efr_wipe(void *data, size_t len_bytes);

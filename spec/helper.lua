@@ -1,5 +1,5 @@
--- Loaded by busted before every spec: makes require find the modules of this source tree (efr.x.y in lua/, efr.cli.x in
--- cli/), also under plain lua5.4, and offers fakes. Knows no module.
+-- Loaded by busted before every spec: makes require find the modules of this source tree (efr.x.y
+-- in lua/, efr.cli.x in cli/), also under plain lua5.4, and offers fakes. Knows no module.
 local M = {}
 
 local root = os.getenv("EFR_SOURCE") or "."
@@ -47,10 +47,12 @@ if not package.preload["efr.modules"] then
   package.preload["efr.modules"] = function()
     return {
       list = function(prefix)
-        local pipe = assert(io.popen("cd '" .. root .. "' && find lua cli -name '*.lua' -o -name '*.sql'"))
+        local find_files = "cd '" .. root .. "' && find lua cli -name '*.lua' -o -name '*.sql'"
+        local pipe = assert(io.popen(find_files))
         local names = {}
         for line in pipe:lines() do
-          local name = line:gsub("^lua/", ""):gsub("^cli/", "efr/cli/"):gsub("%.%w+$", ""):gsub("/", ".")
+          local path = line:gsub("^lua/", ""):gsub("^cli/", "efr/cli/"):gsub("%.%w+$", "")
+          local name = path:gsub("/", ".")
           if name:sub(1, #prefix) == prefix and not name:match("^efr%.meta%.") then
             names[#names + 1] = name
           end

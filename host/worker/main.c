@@ -32,7 +32,8 @@ static void say(int fd, const char *text)
 
 /* ---- role check: proves that the room is locked ---- */
 
-static const int check_syscalls[] = {SYS_write, SYS_exit_group, SYS_exit, SYS_rt_sigreturn};
+static const int check_syscalls[] = {SYS_write, SYS_exit_group, SYS_exit,
+                                     SYS_rt_sigreturn};
 
 static int try_open(void)
 {
@@ -76,7 +77,8 @@ static int run_check(void)
 /* ---- start ---- */
 
 static const struct role roles[] = {
-    {"check", check_syscalls, sizeof(check_syscalls) / sizeof(check_syscalls[0]), run_check},
+    {"check", check_syscalls, sizeof(check_syscalls) / sizeof(check_syscalls[0]),
+     run_check},
 };
 
 static const struct role *find_role(const char *name)
@@ -93,7 +95,8 @@ int main(int argc, char **argv)
     const struct role *role = argc == 2 ? find_role(argv[1]) : NULL;
     if (!role) {
         (void)fprintf(stderr, "efr-worker: %s%s\nefr-worker is started by efrd.\n",
-                      argc == 2 ? "unknown role " : "exactly one argument is needed, the role",
+                      argc == 2 ? "unknown role "
+                                : "exactly one argument is needed, the role",
                       argc == 2 ? argv[1] : "");
         return EXIT_USAGE;
     }

@@ -1,5 +1,6 @@
--- The first Lua code of a program: seals the globals, connects tasks to the loop, makes the table of ports, and runs
--- the entry module of the role in a task until it returns an exit code. Knows no feature. Loop thread.
+-- The first Lua code of a program: seals the globals, connects tasks to the loop, makes the table
+-- of ports, and runs the entry module of the role in a task until it returns an exit code. Knows no
+-- feature. Loop thread.
 local strict = require("efr.strict")
 
 local M = {}
@@ -12,8 +13,8 @@ local ENTRY <const> = {
 -- EX_SOFTWARE of sysexits(3): a bug of ours.
 local EXIT_BUG <const> = 70
 
--- The ports: C modules by their short name and luv as "uv", loaded at the first use, so that a short command pays only
--- for what it needs.
+-- The ports: C modules by their short name and luv as "uv", loaded at the first use, so that a
+-- short command pays only for what it needs.
 local function make_ports(native)
   local names = { uv = "luv" }
   for _, name in ipairs(native) do

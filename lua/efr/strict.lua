@@ -1,4 +1,5 @@
--- Makes an undefined global an error, read or written. Must be the first module of a program. Pure Lua.
+-- Makes an undefined global an error, read or written. Must be the first module of a program. Pure
+-- Lua.
 local M = {}
 
 ---Seals a table of globals: what is in it now stays usable, everything else raises.

@@ -143,12 +143,13 @@ describe("util.async", function()
     it("run the close handlers of the task", function()
       local closed = false
       async.spawn(function()
-        local _guard <close> = setmetatable({}, {
+        local guard <close> = setmetatable({}, {
           __close = function()
             closed = true
           end,
         })
         async.sleep(1)
+        assert(guard)
         error("x")
       end)
       clock.advance(1)

@@ -1,9 +1,10 @@
--- Tasks on coroutines: a task reads top to bottom and waits with await. Owns no clock and no loop: setup() receives a
--- timer and the place where errors go, so specs can run tasks by hand. No C module. Runs on the loop thread.
+-- Tasks on coroutines: a task reads top to bottom and waits with await. Owns no clock and no loop:
+-- setup() receives a timer and the place where errors go, so specs can run tasks by hand. No C
+-- module. Runs on the loop thread.
 --
--- A resume that happens while another task runs is put in a queue and done as soon as that task waits or ends, so
--- chains of tasks that wake each other do not nest. await, sleep, get and pop work only inside a task, and not across
--- a coroutine that the task made itself.
+-- A resume that happens while another task runs is put in a queue and done as soon as that task
+-- waits or ends, so chains of tasks that wake each other do not nest. await, sleep, get and pop
+-- work only inside a task, and not across a coroutine that the task made itself.
 local M = {}
 
 local unpack <const> = table.unpack
@@ -40,7 +41,8 @@ function M.setup(ports)
 end
 
 local tasks = setmetatable({}, { __mode = "k" }) -- coroutine -> task
-local ready, ready_first, ready_last = {}, 1, 0 -- resumes that wait for the running task: { co, values }
+-- Resumes that wait for the running task: { co, values }.
+local ready, ready_first, ready_last = {}, 1, 0
 local depth = 0
 
 ---@class efr.Task
@@ -122,8 +124,8 @@ function M.spawn(fn, ...)
   return task
 end
 
----Waits until resume is called and gives its values. start gets resume, which may be called at once; later calls are
----ignored.
+---Waits until resume is called and gives its values. start gets resume, which may be called at
+---once; later calls are ignored.
 ---@param start fun(resume: fun(...))
 ---@return any ...
 function M.await(start)
@@ -332,8 +334,8 @@ function Token:on_cancel(fn)
   end
 end
 
----Runs fn in a task and waits at most ms for it. After a timeout fn goes on, but its results are dropped. An error of
----fn is raised here.
+---Runs fn in a task and waits at most ms for it. After a timeout fn goes on, but its results are
+---dropped. An error of fn is raised here.
 ---@param ms integer
 ---@param fn function
 ---@return boolean? ok  true, then the results of fn
