@@ -125,8 +125,7 @@ static void add_preload(const struct luax_module *module, void *arg)
     lua_setfield(L, -2, module->name);
 }
 
-/* package: path and cpath empty, no loadlib, searchers = preload and the embedded files.
- * */
+/* package: no paths, no loadlib, searchers = preload and the embedded files. */
 static void seal_package(lua_State *L)
 {
     lua_getglobal(L, LUA_LOADLIBNAME); // package

@@ -112,6 +112,14 @@ function M.mkdir(path, mode) end
 ---@return string? code
 function M.mkdirs(path, mode) end
 
+---As mkdirs, and no component of the path may be a link (ELOOP).
+---@param path string
+---@param mode integer?
+---@return true? ok
+---@return string? err
+---@return string? code
+function M.mkdirs_real(path, mode) end
+
 ---@param path string
 ---@return true? ok
 ---@return string? err
