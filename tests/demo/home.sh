@@ -2,7 +2,7 @@
 #
 # Owns: making and removing them. They lie below $HOME: a contained call has a /tmp of its own.
 # shellcheck shell=bash
-# make_home BUILD: sets D, changes HOME to D/home and clears efr's variables.
+# make_home BUILD: the caller has set `root`; sets D, changes HOME to D/home and clears efr's variables.
 make_home() {
     local bin=$1/bin name
     mkdir -p "$HOME/.cache/efr-demo"
@@ -20,7 +20,7 @@ remove_home() {
     trap - EXIT
     pid=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$HOME/.local/state/efr/run/daemon.json" 2>/dev/null)
     if [[ -n $pid ]] && kill -TERM "$pid" 2>/dev/null; then
-        timeout 20 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
+        python3 "$root/tests/e2e/gone.py" 20 "$pid" || kill -KILL "$pid"
     fi
     rm -rf "$D"
 }

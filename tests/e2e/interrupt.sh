@@ -25,9 +25,8 @@ leftovers | grep -q 'sleep 424' || fail 'the call does not run'
 mark
 keys C-c
 see 'interrupted after'
-timeout "$limit" bash -c 'while pgrep -u "$(id -u)" -f "^sleep 424[234]" >/dev/null; do
-    tail --pid="$(pgrep -u "$(id -u)" -f "^sleep 424[234]" | head -n 1)" -f /dev/null; done' ||
-    fail 'processes of the call live on'
+mapfile -t pids < <(pgrep -u "$(id -u)" -f '^sleep 424[234]')
+wait_gone "${pids[@]}"
 type_line 'print status-$?'
 see 'status-130'
 mark

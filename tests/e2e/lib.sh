@@ -64,7 +64,7 @@ project() { efr project add "${1:-$P}" >/dev/null; }
 daemon_pid() { sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$run/daemon.json" 2>/dev/null; }
 
 # wait_gone PID: until the process is gone, with a limit.
-wait_gone() { timeout "$limit" tail --pid="$1" -f /dev/null || fail "process $1 lives on"; }
+wait_gone() { python3 "$tests/e2e/gone.py" "$limit" "$@" || fail "process $* lives on"; }
 
 stop_daemon() {
     local pid
@@ -86,13 +86,13 @@ leftovers() {
     done
 }
 
-# wait_no_leftovers: every process of the test is gone, with a limit.
+# wait_no_leftovers: every process of the test is gone, with a limit. A process may leave children, so
+# it looks again until there is none.
 wait_no_leftovers() {
-    local pid rest left=$((limit * 20))
+    local rest pids
     while rest=$(leftovers) && [[ -n $rest ]]; do
-        ((left-- > 0)) || fail "left behind: $rest"
-        read -r pid _ <<<"$rest"
-        timeout 1 tail --pid="$pid" -f /dev/null || true
+        mapfile -t pids < <(cut -d' ' -f1 <<<"$rest")
+        python3 "$tests/e2e/gone.py" "$limit" "${pids[@]}" || fail "left behind: $rest"
     done
 }
 
@@ -104,7 +104,7 @@ finish() {
         local pid
         pid=$(daemon_pid)
         if [[ -n $pid ]] && kill -TERM "$pid" 2>/dev/null; then
-            timeout "$limit" tail --pid="$pid" -f /dev/null || {
+            python3 "$tests/e2e/gone.py" "$limit" "$pid" || {
                 kill -KILL "$pid"
                 status=1
             }
