@@ -155,6 +155,8 @@ describe("conv: interrupts, questions, streaming", function()
     it("shows the line; yes runs it directly; the second answer finds nothing", function()
       local request = asked()
       assert.equal("make install", request.summary)
+      assert.equal("shell", request.tool)
+      assert.matches("run `make install`", request.reasons[1])
       assert.equal(0, #w:find("tool_call_started"))
       local reply = respond(request.call_id, "allow")
       assert.is_truthy(reply.seq)
@@ -240,13 +242,18 @@ describe("conv: interrupts, questions, streaming", function()
 
     it("cleans a call's directory up, except while its line still runs", function()
       opened()
+      local late
       w.run_line = function(opts)
         local over = opts.line == "slow"
-        return { outcome = over and "timeout" or "finished", output = "", exit_code = 0 }
+        if over then late = opts.on_late_end end
+        return { outcome = over and "timeout" or "finished", output = "", exit_code = 0,
+          left_running = over }
       end
       w:reply(answer(nil, { { "shell", { command = "fast" } }, { "shell", { command = "slow" } } }))
       assert.is_true(w.prepared[1].cleaned)
       assert.is_nil(w.prepared[2].cleaned)
+      late({})
+      assert.is_true(w.prepared[2].cleaned)
     end)
 
     it("ends a turn in auto after three refusals in a row", function()

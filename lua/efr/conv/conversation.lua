@@ -107,20 +107,26 @@ function Conversation:kick()
   end)
 end
 
+-- Records what the hidden shell reports. Its own id is a process id, which comes again; the log
+-- gets a UUID for each shell.
+local function record_shell_event(self, kind, fields)
+  local event = { kind = kind }
+  for name, value in pairs(fields or {}) do event[name] = value end
+  if kind == "shell_started" then self.pty_id = self.app.ports.sys.uuid7() end
+  event.pty_id = self.pty_id
+  async.spawn(function()
+    local ok, message = self:append({ events = { event } })
+    if not ok then self.app.log:warn("conversation %s: %s: %s", self.id, kind, message) end
+  end)
+end
+
 ---The hidden shell; it starts with its first command. `cwd` is where a new one begins.
 ---@return table|nil hidden
 ---@return string? message
 function Conversation:shell()
   return self.app.shells:get(self.id, {
     cwd = self.shell_cwd,
-    on_event = function(kind, fields)
-      async.spawn(function()
-        local event = { kind = kind }
-        for name, value in pairs(fields or {}) do event[name] = value end
-        local ok, message = self:append({ events = { event } })
-        if not ok then self.app.log:warn("conversation %s: %s", self.id, message) end
-      end)
-    end,
+    on_event = function(kind, fields) record_shell_event(self, kind, fields) end,
   })
 end
 

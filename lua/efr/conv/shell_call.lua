@@ -43,12 +43,12 @@ function M.run(turn, call, opts)
     launch = call.launch,
     timeout_ms = opts.timeout_ms,
     on_output = call.ctx.on_output,
+    on_late_end = function() prepared:cleanup() end,
     token = turn.token,
   })
   call.stopped = result.outcome == "interrupted"
   call.setup_error = result.setup_error
-  -- A line that still runs keeps its directory; it is removed with the conversation's others.
-  if result.outcome ~= "timeout" then prepared:cleanup() end
+  if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   return result
 end
