@@ -40,7 +40,7 @@ function Screen:_watch(name, fn)
 end
 
 -- Stops like any program, with the terminal as the shell knows it. The code after kill runs when
--- the process goes on.
+-- the process goes on; the handler of SIGCONT draws again.
 function Screen:_suspend(handle)
   self.tty.write(1, self.live:finish(self.ctx.cols))
   self.tty.restore(false)
@@ -49,7 +49,6 @@ function Screen:_suspend(handle)
   handle:start("sigtstp", function()
     self:_suspend(handle)
   end)
-  self:resume()
 end
 
 --- Takes the terminal again after a stop; a new live zone starts where the cursor is.
