@@ -126,10 +126,17 @@ local function environment(environ)
   return env
 end
 
+-- Whether a child of ours was stopped, by Ctrl+Z or a signal.
+local function is_stopped(fs, pid)
+  local stat = fs.read_file(("/proc/%d/stat"):format(pid), 4096)
+  return stat and stat:match("%) (%a) [^)]*$") == "T"
+end
+
 -- Signals while the command runs: those of the keyboard are the command's, those that end efr
--- end the command first.
-local function watch_signals(uv, child)
-  local handles, ended = {}, {}
+-- end the command first. When the command stops, efr stops too, so that the shell has its
+-- terminal again; its `fg` wakes both.
+local function watch_signals(ports, child)
+  local uv, handles, ended = ports.uv, {}, {}
   local function watch(name, fn)
     local handle = assert(uv.new_signal())
     handle:start(name, fn)
@@ -137,6 +144,11 @@ local function watch_signals(uv, child)
   end
   watch("sigint", function() end)
   watch("sigquit", function() end)
+  watch("sigchld", function()
+    if is_stopped(ports.fs, child.pid) then
+      uv.kill(ports.sys.getpid(), "sigstop")
+    end
+  end)
   for name, number in pairs({ sigterm = 15, sighup = 1 }) do
     watch(name, function()
       ended.signal = number
@@ -175,7 +187,7 @@ local function execute(env, path, call_dir)
     if not child then
       return resume(nil, err)
     end
-    stop = watch_signals(ports.uv, child)
+    stop = watch_signals(ports, child)
   end)
   local signal = stop and stop()
   ports.tty.restore(true)
