@@ -55,6 +55,9 @@ describe("tools.edit", function()
     assert.equal(11, count)
     assert.is_truthy(rest:find("20: \tif ready then go(fast) end", 1, true))
     assert.equal("old_string was not found in f.", run("zzz ###", "x").output)
+    local by_third = run("{\n}\nif ready then go(slow) end\n", "x").output
+    assert.is_truthy(by_third:find("\n20: \tif ready", 1, true))
+    assert.is_truthy(by_third:find("nearest lines:\n15: ", 1, true))
     assert.equal(table.concat(lines, "\n") .. "\n", disk.get("f"))
   end)
 

@@ -1,5 +1,14 @@
 local diff = require "efr.util.diff"
 
+-- The lines with their line feeds.
+local function split(text)
+  local out = {}
+  for line in text:gmatch("[^\n]*\n?") do
+    if line ~= "" then out[#out + 1] = line end
+  end
+  return out
+end
+
 -- Applies the lines of a diff: what is kept or added must be new, what is kept or removed old.
 local function rebuild(lines)
   local old, new = {}, {}
@@ -33,8 +42,7 @@ end
 
 -- Applies a unified diff strictly: every context and removed line must be where it says.
 local function apply(old, text)
-  local lines, rows, out, at = {}, {}, {}, 1
-  for line in (old:gsub("\n", "\0\n")):gmatch("[^\n]+\n?") do lines[#lines + 1] = line:gsub("%z", "") end
+  local lines, rows, out, at = split(old), {}, {}, 1
   for row in text:gmatch("([^\n]*)\n") do rows[#rows + 1] = row end
   for i, row in ipairs(rows) do
     local tag, body = row:sub(1, 1), row:sub(2)
@@ -85,10 +93,7 @@ describe("util.diff", function()
       local b = random_text(math.random, math.random(0, 12))
       local lines, added, removed = diff.lines(a, b)
       assert.same({ a, b }, { rebuild(lines) })
-      local la, lb = {}, {}
-      for line in a:gmatch("[^\n]*\n?") do if line ~= "" then la[#la + 1] = line end end
-      for line in b:gmatch("[^\n]*\n?") do if line ~= "" then lb[#lb + 1] = line end end
-      assert.equal(fewest(la, lb), added + removed)
+      assert.equal(fewest(split(a), split(b)), added + removed)
     end
   end)
 

@@ -99,23 +99,33 @@ local function likeness(line, wanted)
   return common == 0 and 0 or common / (count + wanted.count - common) * 0.9
 end
 
-local function nearest(bytes, old)
-  if #bytes > NEAREST_BYTES then return "" end
+-- The line of the wanted text that says most: a lone bracket would be found anywhere.
+local function telling_line(old)
   local wanted
-  for _, line in ipairs(text.lines(old)) do
+  for i, line in ipairs(text.lines(old)) do
+    local words, count = words_of(line)
     local trimmed = text.trim(line)
-    if trimmed ~= "" then
-      wanted = { trimmed = trimmed }
-      wanted.words, wanted.count = words_of(line)
-      break
+    if trimmed ~= "" and (not wanted or count > wanted.count) then
+      wanted = { trimmed = trimmed, words = words, count = count, number = i }
     end
   end
-  if not wanted then return "" end
-  local lines, best, at = text.lines(bytes), 0, nil
+  return wanted
+end
+
+local function most_alike(lines, wanted)
+  local best, at = 0, nil
   for i, line in ipairs(lines) do
     local score = likeness(line, wanted)
     if score > best then best, at = score, i end
   end
+  -- Where the wanted text would begin.
+  return at and math.max(at - wanted.number + 1, 1)
+end
+
+local function nearest(bytes, old)
+  if #bytes > NEAREST_BYTES then return "" end
+  local wanted, lines = telling_line(old), text.lines(bytes)
+  local at = wanted and most_alike(lines, wanted)
   if not at then return "" end
   local first = math.max(at - 3, 1)
   local out = {}

@@ -18,7 +18,7 @@ local MASK <const> = "[redacted]"
 
 local SECRET_ENDS <const> = {
   "TOKEN$", "SECRET$", "PASSWORD$", "PASSWD$", "PASSPHRASE$", "APIKEY$", "^CREDENTIALS?$",
-  "^PAT$", "^AUTH$",
+  "^PAT$", "^AUTH$", "^AUTHORIZATION$", "^COOKIE$",
 }
 -- TOKEN_COUNT and the like are settings, not secrets.
 local HARMLESS_LAST <const> = {
