@@ -90,7 +90,13 @@ describe("tools.shell", function()
     assert.equal("[the sandbox could not start: no user namespaces]",
       run(setup, { launch = "contained" }).output)
     assert.equal("[the command could not start: no user namespaces]", run(setup).output)
-    for _, outcome in ipairs { "setup_failed", "interrupted", "wants_secret", "busy", "not_started",
+    assert.same({
+      output = "[the hidden shell is busy: it shows no prompt. The command did not run.]",
+      is_error = true,
+    }, run { outcome = "busy", output = "", setup_error = "it shows no prompt" })
+    assert.equal("zsh: parse error\n[zsh could not read the command, and nothing of it ran]",
+      run({ outcome = "not_started", output = "zsh: parse error\n" }).output)
+    for _, outcome in ipairs { "setup_failed", "interrupted", "wants_secret", "not_started",
       "exited" } do
       local result = run { outcome = outcome, output = "so far" }
       assert.is_true(result.is_error, outcome)

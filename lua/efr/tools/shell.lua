@@ -162,9 +162,12 @@ local OUTCOMES <const> = {
   interrupted = function(result) return result.output or "", true end,
   wants_secret = fixed("[the command waits for hidden input, such as a password, and nobody can "
     .. "answer; it was stopped]"),
-  busy = fixed("[the hidden shell is busy: an earlier command still runs in it. The command did "
-    .. "not run.]"),
-  not_started = fixed("[the hidden shell did not become ready, and the command did not run]"),
+  -- zsh could not parse the text; its own message is the output.
+  not_started = fixed("[zsh could not read the command, and nothing of it ran]"),
+  busy = function(result)
+    local why = result.setup_error or "an earlier command still runs in it"
+    return ("[the hidden shell is busy: %s. The command did not run.]"):format(why), true
+  end,
   exited = fixed("[the hidden shell ended while the command ran; the next call starts a new one]"),
 }
 

@@ -7,7 +7,7 @@ return {
   keys = {
     {
       name = "program", type = "path",
-      doc = "The zsh to start; unset: the first zsh on PATH.",
+      doc = "The zsh to start; unset: your login shell if it is a zsh, else the first zsh on PATH.",
     },
     {
       name = "login", type = "boolean", default = true,
