@@ -90,6 +90,31 @@ describe("perm.paths", function()
     assert.is_nil(paths.normalise("/a\0b", M))
   end)
 
+  -- Other spellings of one path: detours, doubled slashes, the other name of home.
+  it("gives one class to every spelling of a path", function()
+    local function detour(path)
+      local out = {}
+      for part in path:gmatch("[^/]+") do
+        local roll = math.random(5)
+        if roll == 1 then out[#out + 1] = "." end
+        if roll == 2 then out[#out + 1] = "" end
+        if roll == 3 then out[#out + 1] = "x/.." end
+        out[#out + 1] = part
+      end
+      return "/" .. table.concat(out, "/") .. ("/"):rep(math.random(0, 2))
+    end
+    math.randomseed(5)
+    for _, row in ipairs(CLASSES) do
+      for _ = 1, 20 do
+        assert.equal(row[2], class(detour(row[1])))
+        local inside = row[1]:match("^/home/u(.*)$")
+        if inside then assert.equal(row[2], class(detour("/var/home/u" .. inside))) end
+      end
+      local normal = paths.normalise(row[1], M)
+      assert.equal(normal, paths.normalise(normal, M))
+    end
+  end)
+
   it("raises on a machine that makes no sense", function()
     for _, wrong in ipairs {
       { home = "/" }, { home = "u" }, { aliases = { "/" } }, { aliases = { "/home" } },
