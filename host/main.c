@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,8 @@ int main(int argc, char **argv)
     if (code >= 0)
         return code;
     (void)umask(077);
+    /* Read buffers hold what clients send, keys too: the allocator overwrites what is freed. */
+    (void)mallopt(M_PERTURB, 0x5a);
     efr_log_setup("efrd", STDERR_FILENO, EFR_LOG_INFO, stderr_is_journal());
     struct efr_program program = {
         .name = "efrd",

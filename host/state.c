@@ -29,12 +29,20 @@ struct efr_state {
     uv_loop_t *loop; /* borrowed */
 };
 
+static void wiping_free(void *ptr, size_t size)
+{
+    if (ptr)
+        efr_wipe(ptr, size);
+    free(ptr);
+}
+
+/* Messages and files carry passwords and keys, and Lua strings hold them: what is freed is overwritten first. */
 static void *alloc(void *ud, void *ptr, size_t old_size, size_t new_size)
 {
     struct efr_state *state = ud;
     size_t old = ptr ? old_size : 0;
     if (new_size == 0) {
-        free(ptr);
+        wiping_free(ptr, old);
         state->used_bytes -= old;
         return NULL;
     }
@@ -42,7 +50,15 @@ static void *alloc(void *ud, void *ptr, size_t old_size, size_t new_size)
     if (new_size > old && state->max_bytes &&
         state->used_bytes - old + new_size > state->max_bytes)
         return NULL;
-    void *result = realloc(ptr, new_size);
+    void *result = NULL;
+    if (new_size <= old) {
+        efr_wipe((char *)ptr + new_size, old - new_size);
+        result = realloc(ptr, new_size);
+    } else if ((result = malloc(new_size))) {
+        if (ptr)
+            memcpy(result, ptr, old);
+        wiping_free(ptr, old);
+    }
     if (result)
         state->used_bytes += new_size - old;
     return result;

@@ -275,8 +275,36 @@ def refused_database(home):
         assert file.read(7) == b"garbage"
 
 
+def copies_in_memory(pid, needle):
+    count = 0
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, \
+            open("/proc/%d/mem" % pid, "rb", 0) as memory:
+        for line in maps:
+            span, access = line.split()[:2]
+            if "r" not in access or "[v" in line:
+                continue
+            start, end = (int(part, 16) for part in span.split("-"))
+            memory.seek(start)
+            count += memory.read(end - start).count(needle)
+    return count
+
+
+def wiped_input(home):
+    """A message may carry a key: it does not stay in the daemon's memory."""
+    process = home.start()
+    client = home.client()
+    secret = "needle-" + "in-a-haystack-0123456789"
+    client.request("projects.list", {"unknown": secret})
+    for _ in range(3000):
+        client.request("conversations.list", {})
+    assert copies_in_memory(process.pid, secret.encode()) == 0
+    client.sock.close()
+    assert home.stop(process) == 0
+
+
 CASES = [start_and_stop, one_daemon, killed, not_our_socket, long_path, open_roots, foreign_roots,
-         default_roots, systemd_socket, reload, refused_database]
+         default_roots, systemd_socket, reload, wiped_input,
+         refused_database]
 
 
 def main():
