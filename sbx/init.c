@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 
 #define MIN_LANDLOCK_ABI 2
-#define WATCH_MS 25 /* how late an interrupted connect is noticed */
+#define WATCH_MS 10 /* how late an interrupted connect is noticed */
 
 static int status_fd = -1;
 

@@ -1,12 +1,14 @@
 # Shared by the sandbox tests: a small world of its own and calls made from hand-written plans.
 # Not covered here: the plan's policy (spec/sbx/), the daemon's side of a call.
 # shellcheck shell=bash
-# A test is started with EFR_SBX (the launcher). As root it runs twice: as root and, through
+# A test is started with EFR_BIN (where efr-sbx is). As root it runs twice: as root and, through
 # setpriv, as an ordinary user.
 
 set -u
+shopt -s extglob
 ORDINARY_UID=12345
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+EFR_SBX=${EFR_SBX:-${EFR_BIN:-$TESTS/../../build/bin}/efr-sbx}
 
 # The world: $W/home (HOME), $W/project (a write root), $W/state/tmp (backing of /tmp),
 # $W/run (the runtime directory's place), $W/bin (launcher and attackers).

@@ -1,0 +1,258 @@
+/* Tries one thing that a contained call must not be able to do: `attempts NAME [ARGUMENT...]`.
+ * Prints `NAME: worked` and ends with 0, or `NAME: ERRNO` and ends with 1. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static char **words; /* the arguments after the name */
+
+static long number(int i)
+{
+    return words[i] ? strtol(words[i], NULL, 0) : 0;
+}
+
+/* call NR A B C D: any system call with small arguments */
+static long any_call(void)
+{
+    return syscall(number(0), number(1), number(2), number(3), number(4), number(5));
+}
+
+static long any_socket(void)
+{
+    return socket((int)number(0), (int)number(1) | SOCK_CLOEXEC, (int)number(2));
+}
+
+static long any_pair(void)
+{
+    int ends[2];
+    return socketpair((int)number(0), (int)number(1), 0, ends);
+}
+
+/* ioctl REQUEST: on standard input */
+static long any_ioctl(void)
+{
+    char byte[64] = "x";
+    return ioctl(0, (unsigned long)number(0), byte);
+}
+
+/* The upper half of the register is not what the kernel looks at. */
+static long wide_ioctl(void)
+{
+    char byte[64] = "x";
+    return syscall(SYS_ioctl, 0, 0x100000000UL | (unsigned long)number(0), byte);
+}
+
+static long wide_socket(void)
+{
+    return syscall(SYS_socket, 0x100000000UL | (unsigned long)number(0), SOCK_STREAM, 0);
+}
+
+static long clone_flags(void)
+{
+    long pid = syscall(SYS_clone, number(0) | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        _exit(0);
+    return pid;
+}
+
+static long openat2_call(void)
+{
+    struct open_how how = {.flags = O_RDONLY};
+    return syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", &how, sizeof how);
+}
+
+/* chmod MODE PATH, creat, open and mknod alike */
+static long chmod_call(void)
+{
+    return chmod(words[1], (mode_t)number(0));
+}
+
+static long fchmodat2_call(void)
+{
+    return syscall(452, AT_FDCWD, words[1], number(0), 0);
+}
+
+static long open_mode(void)
+{
+    return open(words[1], O_CREAT | O_WRONLY | O_CLOEXEC, (mode_t)number(0));
+}
+
+static long tmpfile_mode(void)
+{
+    return open(words[1], O_TMPFILE | O_WRONLY | O_CLOEXEC, (mode_t)number(0));
+}
+
+static long mknod_call(void)
+{
+    return mknod(words[1], (mode_t)number(0), 0);
+}
+
+static long utimes_call(void)
+{
+    return utimes(words[0], NULL);
+}
+
+static long setxattr_call(void)
+{
+    return setxattr(words[0], "user.efr", "1", 1, 0);
+}
+
+static long link_call(void)
+{
+    return link(words[0], words[1]);
+}
+
+static long rename_call(void)
+{
+    return rename(words[0], words[1]);
+}
+
+static long write_open(void)
+{
+    return open(words[0], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static long read_open(void)
+{
+    return open(words[0], O_RDONLY | O_CLOEXEC);
+}
+
+static long mount_call(void)
+{
+    return mount("none", words[0], "tmpfs", 0, NULL);
+}
+
+static long remount_call(void)
+{
+    return mount(NULL, words[0], NULL, MS_REMOUNT | MS_BIND, NULL);
+}
+
+static long umount_call(void)
+{
+    return umount2(words[0], MNT_DETACH);
+}
+
+static long kill_call(void)
+{
+    return kill((pid_t)number(0), (int)number(1));
+}
+
+static long trace(void)
+{
+    return ptrace(PTRACE_SEIZE, (pid_t)number(0), NULL, NULL);
+}
+
+static long write_memory(void)
+{
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    return process_vm_writev((pid_t)number(0), &part, 1, &part, 1, 0);
+}
+
+static long take_descriptor(void)
+{
+    long pidfd = syscall(SYS_pidfd_open, number(0), 0);
+    return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, number(1), 0);
+}
+
+/* unix PATH; a first @ makes it an abstract name */
+static long unix_connect(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t len = sizeof name;
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "%s", words[0]);
+    if (name.sun_path[0] == '@') {
+        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name.sun_path));
+        name.sun_path[0] = '\0';
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&name, len);
+}
+
+/* A tracer may skip a call by making it -1; that is no x32 call. */
+static long x32_call(void)
+{
+    return syscall(0x40000000L + SYS_getpid);
+}
+
+static long i386_call(void)
+{
+#if defined(__x86_64__)
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory");
+    return result;
+#else
+    return -1;
+#endif
+}
+
+static const struct attempt {
+    const char *name;
+    long (*run)(void);
+} ATTEMPTS[] = {
+    {"call", any_call},
+    {"socket", any_socket},
+    {"socketpair", any_pair},
+    {"ioctl", any_ioctl},
+    {"wide-ioctl", wide_ioctl},
+    {"wide-socket", wide_socket},
+    {"clone", clone_flags},
+    {"openat2", openat2_call},
+    {"chmod", chmod_call},
+    {"fchmodat2", fchmodat2_call},
+    {"open-mode", open_mode},
+    {"tmpfile-mode", tmpfile_mode},
+    {"mknod", mknod_call},
+    {"utimes", utimes_call},
+    {"setxattr", setxattr_call},
+    {"link", link_call},
+    {"rename", rename_call},
+    {"write", write_open},
+    {"read", read_open},
+    {"mount", mount_call},
+    {"remount", remount_call},
+    {"umount", umount_call},
+    {"kill", kill_call},
+    {"trace", trace},
+    {"write-memory", write_memory},
+    {"take-descriptor", take_descriptor},
+    {"unix", unix_connect},
+    {"x32", x32_call},
+    {"i386", i386_call},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    words = argv + 2;
+    for (size_t i = 0; i < sizeof ATTEMPTS / sizeof *ATTEMPTS; i++) {
+        if (strcmp(argv[1], ATTEMPTS[i].name) != 0)
+            continue;
+        long result = ATTEMPTS[i].run();
+        if (result >= 0) {
+            (void)printf("%s: worked\n", argv[1]);
+            return 0;
+        }
+        (void)printf("%s: %s\n", argv[1], strerrorname_np(errno));
+        return 1;
+    }
+    return 2;
+}
