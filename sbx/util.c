@@ -141,7 +141,8 @@ ssize_t read_full(int fd, void *bytes, size_t cap_bytes)
 int open_real(int dir, const char *path, int extra_flags)
 {
     struct open_how how = {
-        .flags = (uint64_t)(O_PATH | O_CLOEXEC | O_NOFOLLOW | extra_flags),
+        /* No O_NOFOLLOW: with it a link at the end would be opened itself, and not refused. */
+        .flags = (uint64_t)(O_PATH | O_CLOEXEC | extra_flags),
         .resolve = RESOLVE_NO_SYMLINKS,
     };
     for (;;) {
