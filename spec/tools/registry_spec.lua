@@ -23,6 +23,19 @@ describe("tools.registry", function()
     end
   end)
 
+  it("takes null for a parameter that is left out", function()
+    local null = fake.native("efr.json") and require("efr.json").null or io.stdout
+    local ctx = fake.context {
+      shell = function()
+        return { outcome = "finished", output = "", exit_code = 0, cwd = "/" }
+      end,
+    }
+    local input = { command = "x", timeout_seconds = null, nested_shell = null }
+    assert.is_table((tools:get("shell").declare(input, ctx)))
+    assert.is_false(tools:get("shell").run(input, ctx).is_error)
+    assert.is_nil((tools:get("shell").declare({ command = null }, ctx)))
+  end)
+
   it("cuts results and makes them text", function()
     local ctx = fake.context {
       shell = function()

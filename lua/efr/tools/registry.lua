@@ -42,9 +42,24 @@ local OUTPUT_MAX_BYTES <const> = 32 * 1024
 local Registry = {}
 Registry.__index = Registry
 
+-- Models send null for what they leave out. JSON's null is the only userdata in an input.
+local function without_nulls(input)
+  local out = {}
+  for key, value in pairs(input) do
+    if type(value) ~= "userdata" then out[key] = value end
+  end
+  return out
+end
+
+local function declared(tool)
+  return function(input, ctx)
+    return tool.declare(without_nulls(input), ctx)
+  end
+end
+
 local function finished(tool, clean)
   return function(input, ctx)
-    local result = tool.run(input, ctx)
+    local result = tool.run(without_nulls(input), ctx)
     local output, cut = text.cut_middle(clean(result.output), OUTPUT_MAX_BYTES)
     result.output = output
     result.truncated = result.truncated or cut or nil
@@ -56,7 +71,7 @@ end
 local function previewed(tool, clean)
   if not tool.preview then return nil end
   return function(input, ctx)
-    local shown = tool.preview(input, ctx)
+    local shown = tool.preview(without_nulls(input), ctx)
     return shown and clean(shown)
   end
 end
@@ -73,7 +88,7 @@ function M.new(ports)
       assert(tool.name:find("^[%w_.-]+$") and #tool.name <= 64, module)
       local entry = {
         name = tool.name, description = tool.description, schema = tool.schema,
-        declare = tool.declare, preview = previewed(tool, ports.text.clean),
+        declare = declared(tool), preview = previewed(tool, ports.text.clean),
         run = finished(tool, ports.text.clean),
       }
       self._tools[#self._tools + 1] = entry
