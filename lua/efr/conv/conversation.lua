@@ -20,6 +20,7 @@ local IDLE_MS <const> = 60000
 ---@field last_seq integer
 ---@field cwd string|nil  where the user's newest prompt came from
 ---@field shell_cwd string|nil  where the hidden shell is
+---@field scratch string|nil  $SCRATCH, once a turn made it
 local Conversation = {}
 Conversation.__index = Conversation
 
@@ -126,6 +127,7 @@ end
 function Conversation:shell()
   return self.app.shells:get(self.id, {
     cwd = self.shell_cwd,
+    scratch = self.scratch,
     on_event = function(kind, fields) record_shell_event(self, kind, fields) end,
   })
 end

@@ -99,7 +99,7 @@ local function make_scratch(turn)
   if not dir then
     return fail(turn, { code = "internal", message = "make $SCRATCH: " .. tostring(message) })
   end
-  turn.scratch = dir
+  turn.scratch, turn.conv.scratch = dir, dir
   return true
 end
 
