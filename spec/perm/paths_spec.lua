@@ -60,6 +60,15 @@ describe("perm.paths", function()
     assert.equal(24 + 2 + 2 + 1, #paths.secrets(M))
   end)
 
+  it("lists every secret in docs/permissions.md", function()
+    local file = assert(io.open("docs/permissions.md"))
+    local doc = file:read("a")
+    file:close()
+    for _, name in ipairs(SECRETS) do
+      assert.is_truthy(doc:find("`" .. name .. "`", 1, true), name)
+    end
+  end)
+
   it("knows the forms of /proc", function()
     for _, name in ipairs { "environ", "root", "cwd", "fd", "map_files", "mem" } do
       for _, base in ipairs { "1", "self", "thread-self", "self/task/7" } do
