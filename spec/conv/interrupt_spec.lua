@@ -273,6 +273,14 @@ describe("conv: interrupts, questions, streaming", function()
       assert.equal("floor", w:find("tool_call_completed")[1].refusal.kind)
     end)
 
+    it("takes null as a parameter that is left out, and keeps it in the history", function()
+      opened()
+      local null = require("spec.support.json").null
+      w:reply(answer(nil, { { "look", { n = 1, boom = null } } }))
+      assert.same({ n = 1 }, w.runs[1].input)
+      assert.equal(null, w.provider.requests[2].messages[2].content[1].input.boom)
+    end)
+
     it("answers unknown tools, the other edit tool and wrong arguments with a result", function()
       opened()
       local broken = { "look" }

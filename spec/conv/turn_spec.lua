@@ -120,11 +120,11 @@ describe("conv: a turn", function()
     w.provider.script = function(_, n) return answer("a" .. n) end
     local id = w:send("first", { new_conversation = true }).conversation_id
     local conv = w.app.conversations.open[id]
-    local before = json.encode(conv.history:messages("fake"))
+    local before = json.encode(conv.history:messages("fake", {}))
     w.clock.advance(61000)
     assert.is_nil(conv.history.turns)
     assert(conv.history:load())
-    assert.equal(before, json.encode(conv.history:messages("fake")))
+    assert.equal(before, json.encode(conv.history:messages("fake", {})))
   end)
 
   it("leaves another provider's opaque data out of what is sent", function()
@@ -141,6 +141,33 @@ describe("conv: a turn", function()
     w:send("third", { conversation_id = id })
     assert.is_nil(w.provider.requests[3].messages[2].provider_raw)
     assert.equal("a1", w.provider.requests[3].messages[2].content[1].text)
+  end)
+
+  it("shows calls of a tool that is not offered as text, the same each time", function()
+    opened()
+    local edit_tool = "edit"
+    function w.provider.edit_tool() return edit_tool end
+    w.provider.script = function(_, n)
+      if n == 1 then
+        local out = answer("t", { { "edit", { a = 1 } }, { "look", { n = 1 } } })
+        out[#out].provider_raw = "opaque"
+        return out
+      end
+      return answer("a" .. n)
+    end
+    local id = w:send("first", { new_conversation = true }).conversation_id
+    edit_tool = "apply_patch"
+    w:send("second", { conversation_id = id })
+    w:send("third", { conversation_id = id })
+    local second, third = w.provider.requests[3].messages, w.provider.requests[4].messages
+    assert.is_nil(second[2].provider_raw)
+    assert.equal("text tool_call", second[2].content[2].kind .. " " .. second[2].content[3].kind)
+    assert.matches('^Earlier tool call `edit` %(id p1%), shown as text.*{"a":1}$',
+      second[2].content[2].text)
+    assert.equal("Result of the earlier tool call `edit` (id p1):\nedited",
+      second[3].content[1].text)
+    assert.equal("tool_result", second[3].content[2].kind)
+    for i = 1, 4 do assert.equal(second[i], third[i]) end
   end)
 
   it("rebuilds a turn whose messages were not saved", function()

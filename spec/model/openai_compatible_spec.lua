@@ -348,6 +348,29 @@ describe("model.openai_compatible", function()
     assert.equal(1, http.cancelled)
   end)
 
+  it("remembers the default model until its time is over or the server does not know it", function()
+    local id
+    local function ask()
+      id = nil
+      require("efr.util.async").spawn(function() id = provider:default_model() end)
+      if not id then
+        http.last.head(200)
+        http.last.data('{"data":[{"id":"m' .. #http.requests .. '"}]}')
+        http.last.done()
+      end
+      return id
+    end
+    assert.equal("m1", ask())
+    assert.equal("m1", ask())
+    clock.advance(301000)
+    assert.equal("m2", ask())
+    start()
+    http.last.head(404)
+    http.last.data('{"error":"model not found"}')
+    http.last.done()
+    assert.equal("m4", ask())
+  end)
+
   it("lists models: of the settings, else of the server", function()
     local ids, err
     local function ask()

@@ -17,14 +17,6 @@ local KINDS <const> = {
 local KNOWN = {}
 for _, kind in ipairs(KINDS) do KNOWN[kind] = true end
 
----Kinds that end a turn.
-M.TERMINAL = {
-  turn_completed = true,
-  turn_failed = true,
-  turn_interrupted = true,
-  turn_cancelled = true,
-}
-
 ---An event for store.log.
 ---@param kind string
 ---@param fields? table

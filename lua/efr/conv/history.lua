@@ -6,6 +6,7 @@
 -- of the saved message. Opaque data of another provider is left out of what is sent, and kept.
 
 local rebuild = require "efr.conv.rebuild"
+local show = require "efr.conv.offered"
 
 local M = {}
 
@@ -104,10 +105,23 @@ local function without_raw(self, message)
   return copy
 end
 
+-- What was rewritten for one set of tools is not for another.
+local function rewritten_for(self, offered)
+  local names = {}
+  for name in pairs(offered) do names[#names + 1] = name end
+  table.sort(names)
+  local key = table.concat(names, " ")
+  if self.rewritten_key ~= key then
+    self.rewritten_key, self.rewritten = key, setmetatable({}, { __mode = "k" })
+  end
+  return self.rewritten
+end
+
 ---All messages, oldest first, for a request to `provider`. load() came before.
 ---@param provider string
+---@param offered table<string, any>  the tools of the request, by name
 ---@return table[]
-function History:messages(provider)
+function History:messages(provider, offered)
   local out = {}
   for _, turn in ipairs(self.turns) do
     for _, message in ipairs(turn.messages) do
@@ -115,7 +129,7 @@ function History:messages(provider)
       out[#out + 1] = foreign and without_raw(self, message) or message
     end
   end
-  return out
+  return show.messages(self.deps.json, out, offered, rewritten_for(self, offered))
 end
 
 ---How many turns there are.

@@ -192,7 +192,7 @@ local function run_calls(turn, calls)
 end
 
 local function request_of(turn)
-  local messages = turn.conv.history:messages(turn.provider.id)
+  local messages = turn.conv.history:messages(turn.provider.id, turn.tool_by_name)
   table.move(turn.messages, 1, #turn.messages, #messages + 1, messages)
   return {
     conversation_id = turn.conv.id,

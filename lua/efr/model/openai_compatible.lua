@@ -17,6 +17,8 @@ M.ID = "openai-compatible" ---@type string
 ---Window of a model that the settings say nothing about.
 M.DEFAULT_WINDOW = 128000 ---@type integer
 
+local REMEMBER_US <const> = 5 * 60 * 1000000
+
 ---@class efr.OpenaiCompatible
 local Provider = {}
 Provider.__index = Provider
@@ -29,7 +31,7 @@ function M.new(deps)
     id = M.ID,
     deps = deps,
     rendered = setmetatable({}, { __mode = "k" }),
-    listed = nil,
+    default = nil, -- {base, id, until_us}
   }, Provider)
 end
 
@@ -124,14 +126,23 @@ function Provider:models()
   return self:fetch_models(key)
 end
 
----The model of a turn that names none. Waits.
+---The model of a turn that names none: the first of the list. Waits, but remembers the answer for
+---some minutes, so that turns do not ask each time.
 ---@return string|nil id
 ---@return efr.ProviderError|nil err
 function Provider:default_model()
+  local base, now = base_url(self), self.deps.ports.sys.now_us()
+  local configured = self.deps.config():get("openai_compatible.models")
+  local known = not configured and self.default
+  if known and known.base == base and now < known.until_us then return known.id end
   local ids, err = self:models()
   if not ids then return nil, err end
   if not ids[1] then
     return nil, errors.new("UnknownModel", "the model server lists no model; set model.name")
+  end
+  -- A list of the settings costs nothing to read, and must count at once when it changes.
+  if not configured then
+    self.default = { base = base, id = ids[1], until_us = now + REMEMBER_US }
   end
   return ids[1]
 end
@@ -187,6 +198,7 @@ function Provider:start(request, on_event)
   async.spawn(function()
     local ok, err = pcall(run, self, request, emit, flight)
     if not ok then err = errors.new("InvalidStream", "internal: " .. tostring(err)) end
+    if err and err.class == "UnknownModel" then self.default = nil end
     if err then emit(err) end
     over = true
   end)

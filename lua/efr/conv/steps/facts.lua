@@ -22,6 +22,15 @@ local function no_such_tool(turn, name)
     table.concat(names, ", "))
 end
 
+-- Models send null for a parameter that they leave out. The history keeps the input as it came.
+local function without_nulls(input, null)
+  local out = {}
+  for name, value in pairs(input) do
+    if value ~= null then out[name] = value end
+  end
+  return out
+end
+
 -- What a tool is given. `launch` is set by step decide.
 local function context_of(turn, call)
   local ports = turn.app.ports
@@ -57,6 +66,7 @@ function M.run(turn, call)
     return refuse.call(turn, call, call.error or "The arguments are no JSON object.",
       { kind = "input", reason = "the arguments are no JSON object" })
   end
+  call.input = without_nulls(call.input, turn.app.ports.json.null)
   call.tool = tool
   call.ctx = context_of(turn, call)
   local requirements, message = tool.declare(call.input, call.ctx)
