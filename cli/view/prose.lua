@@ -21,7 +21,7 @@ end
 
 --- The length of a text without an incomplete UTF-8 sequence at its end.
 function M.whole_length(s)
-  local tail = s:match("[\xC0-\xFF][\x80-\xBF]*$")
+  local tail = s:sub(-4):match("[\xC0-\xFF][\x80-\xBF]*$")
   if not tail then
     return #s
   end

@@ -46,13 +46,23 @@ function M.lines(s)
   return lines
 end
 
+-- The byte after the cluster at byte `i`, and its columns. Two ASCII bytes in a row need no
+-- lookup: safe text holds no control character.
+local function cluster(s, i)
+  local a, b = s:byte(i, i + 1)
+  if a < 128 and (not b or b < 128) then
+    return i + 1, 1
+  end
+  local j = text.next_grapheme(s, i)
+  return j, text.width(s:sub(i, j - 1))
+end
+
 -- Takes clusters of `s` from byte `i` while they fit into `cols`.
 -- Returns the byte after the last one taken and their columns. At least one cluster is taken.
 local function take(s, i, cols)
   local used, start = 0, i
   while i <= #s do
-    local j = text.next_grapheme(s, i)
-    local w = text.width(s:sub(i, j - 1))
+    local j, w = cluster(s, i)
     if used + w > cols and i > start then
       break
     end
