@@ -114,8 +114,7 @@ static int go_up(struct walk *walk)
     return 0;
 }
 
-/* Removes one entry of the current directory; a directory that is not empty is entered.
- * */
+/* Removes one entry of the current directory, or goes into it when it is not empty. */
 static enum step remove_entry(struct walk *walk, const char *name)
 {
     if (unlinkat(walk->fd, name, 0) == 0 || errno == ENOENT)

@@ -95,8 +95,7 @@ static int place_fd(int target, int source)
     return dup2(fd, target) < 0 ? -1 : 0;
 }
 
-/* Gives the child its descriptors. The report pipe is close-on-exec like all the others.
- * */
+/* Gives the child its descriptors. All others, also the report pipe, close on exec. */
 static int place_fds(struct job *job)
 {
     const struct efr_spawn *what = job->what;

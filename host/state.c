@@ -298,8 +298,7 @@ size_t efr_state_memory(const struct efr_state *state)
 
 /* ---- running a program ---- */
 
-/* role, argv on the stack as light userdata: runs require("efr.boot").start(role, args).
- * */
+/* Runs require("efr.boot").start(role, args); both come as light userdata. */
 static int start_boot(lua_State *L)
 {
     const char *role = lua_touserdata(L, 1);

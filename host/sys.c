@@ -30,8 +30,7 @@ static int still_there(const char *path, int fd)
            mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
-/* Tries once. Returns the descriptor, -1 with errno (EWOULDBLOCK, EAGAIN to try again).
- * */
+/* Tries once. Returns the descriptor, or -1 with errno (EWOULDBLOCK: try again). */
 static int try_lock(const char *path)
 {
     CLEANUP_FD int fd =
