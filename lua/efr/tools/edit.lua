@@ -21,7 +21,7 @@ its blanks and line ends, and only once, unless replace_all is true. Read the fi
 M.schema = {
   type = "object",
   properties = {
-    path = { type = "string", description = "The file: absolute, ~/..., or relative." },
+    path = { type = "string", description = "Absolute, ~/..., $SCRATCH/..., or relative." },
     old_string = { type = "string", description = "The exact text to replace." },
     new_string = { type = "string", description = "The text to put there." },
     replace_all = { type = "boolean", description = "Replace every match. Default: false." },

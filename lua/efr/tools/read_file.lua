@@ -13,7 +13,7 @@ file; a long result loses its middle, so read a big file in ranges.]]
 M.schema = {
   type = "object",
   properties = {
-    path = { type = "string", description = "The file: absolute, ~/..., or relative." },
+    path = { type = "string", description = "Absolute, ~/..., $SCRATCH/..., or relative." },
     offset = { type = "integer", minimum = 1, description = "The first line to read, from 1." },
     limit = { type = "integer", minimum = 1, description = "How many lines to read." },
   },

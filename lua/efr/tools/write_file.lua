@@ -14,7 +14,7 @@ shell's directory.]]
 M.schema = {
   type = "object",
   properties = {
-    path = { type = "string", description = "The file: absolute, ~/..., or relative." },
+    path = { type = "string", description = "Absolute, ~/..., $SCRATCH/..., or relative." },
     content = { type = "string", description = "The whole new content." },
   },
   required = { "path", "content" },

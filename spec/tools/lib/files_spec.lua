@@ -31,7 +31,10 @@ describe("tools.lib.files", function()
       { "new/deep/file", "/new/deep/file", false }, { "to_a", "/a", true },
       { "link/f", "/d/f", true }, { "link/x/y", "/d/x/y", true }, { "dangling", "/d/new", true },
       { "link/../a", "/a", false }, { "~/f", "/home/f", false },
+      { "$SCRATCH/f", "/scratch/f", false }, { "$SCRATCHY/f", "/$SCRATCHY/f", false },
+      { "~x/f", "/~x/f", false },
     }
+    disk.ctx.scratch = dir .. "/scratch"
     for _, row in ipairs(rows) do
       local real, linked = resolve(row[1])
       assert.same({ row[1], dir .. row[2], row[3] }, { row[1], real, linked })

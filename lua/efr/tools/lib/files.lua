@@ -21,7 +21,10 @@ local NEW_DIR_MODE <const> = 493 -- 0755
 local PREVIEW <const> = { context = 3, max_lines = 200, max_bytes = 16 * 1024 }
 local RESULT <const> = { context = 3, max_lines = 2000, max_bytes = 256 * 1024 }
 
+-- Besides ~ only $SCRATCH is known, because efr's own words to the model use it.
 local function absolute(path, ctx)
+  local below = path:match("^%$SCRATCH(/.*)$")
+  if below and ctx.scratch then return ctx.scratch .. below end
   if path == "~" then return ctx.home end
   if path:sub(1, 2) == "~/" then return ctx.home .. path:sub(2) end
   if path:sub(1, 1) == "/" then return path end
