@@ -1,6 +1,6 @@
 /*
- * Module efr.pty: one program on a pseudo-terminal. One primitive a function; what a terminal's bytes mean is decided
- * in lua/efr/shell. Loop thread only.
+ * Module efr.pty: one program on a pseudo-terminal. One primitive a function; what a
+ * terminal's bytes mean is decided in lua/efr/shell. Loop thread only.
  */
 #include <luv/luv.h>
 #include <signal.h>

@@ -402,8 +402,11 @@ int pty_resume_output(struct pty *pty, struct efr_err *err)
 
 int pty_restore(struct pty *pty, struct efr_err *err)
 {
-    const int discipline = 0; /* N_TTY */
-    (void)ioctl(pty->slave, TIOCSETD, &discipline);
+    /* Only when it differs: setting it makes a waiting read fail with EAGAIN. */
+    const int n_tty = 0;
+    int discipline = n_tty;
+    if (ioctl(pty->slave, TIOCGETD, &discipline) == 0 && discipline != n_tty)
+        (void)ioctl(pty->slave, TIOCSETD, &n_tty);
     (void)ioctl(pty->slave, TIOCNXCL);
     if (pty_resume_output(pty, err) < 0)
         return -1;

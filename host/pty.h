@@ -1,7 +1,8 @@
 /*
- * A pseudo-terminal with one program that leads its session. Owns both ends: the master is read and written on the
- * loop, a slave descriptor is kept so that the terminal can be put back whatever a program left behind. Must not know
- * shells, marks or Lua, and reads nothing in what the terminal says. Loop thread only.
+ * A pseudo-terminal with one program that leads its session. Owns both ends: the master
+ * is read and written on the loop, a slave descriptor is kept so that the terminal can
+ * be put back whatever a program left behind. Must not know shells, marks or Lua, and
+ * reads nothing in what the terminal says. Loop thread only.
  */
 #ifndef EFR_PTY_H
 #define EFR_PTY_H

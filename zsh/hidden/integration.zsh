@@ -1,0 +1,144 @@
+# Integration of the hidden zsh: marks, and a prompt that runs nobody's code.
+#
+# Owns: the marks of ux.md 8.4 and the state between calls. Must not know: what a call is for. Its
+# names begin with _efrh_. Runs in the hidden zsh; read once by zshenv under `emulate -R zsh -c`, so
+# each function here always runs with zsh's default options.
+#
+# A call: efrd writes $_efrh_dir/run (nonce, kind, path of the line), then types the fixed line.
+# preexec reads the file and prints C; precmd prints the end mark and D with the call's nonce. The
+# prompt itself carries D too: it comes even when an interrupt cut precmd short or a command took
+# the hooks away. Each mark begins with CAN, which ends whatever sequence a command left unfinished.
+
+zmodload zsh/system zsh/parameter zsh/sched
+
+typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_open= _efrh_text=
+typeset -g _efrh_ready= _efrh_editor=$EDITOR
+
+# A descriptor of our own: a command may redirect the shell's output or lock the terminal.
+sysopen -w -o cloexec -u _efrh_tty /dev/tty
+
+_efrh_mark() {
+  print -rn -u $_efrh_tty -- $'\x18\e]133;'$1$'\a'
+}
+
+# The text of the mark that names the directory; nothing when it holds control characters.
+_efrh_cwd_mark() {
+  REPLY=
+  [[ $PWD == *[[:cntrl:]]* ]] || REPLY=$'\e]7;kitty-shell-cwd://'$HOST$PWD$'\a'
+}
+
+# The prompt: D of the last call once more, A, the visible text, B.
+_efrh_prompt() {
+  local err=${_efrh_bad:+;err=parse}
+  PS1=$'%{\x18\e]133;D;%?;aid='$_efrh_nonce$err$'\a\e]133;A;cl=line\a%}%# %{\e]133;B\a%}'
+  PS2=$'%{\x18\e]133;P;k=s\a%}> %{\e]133;B\a%}'
+}
+
+# Runs before preexec's own part: reads what efrd is about to run.
+_efrh_begin() {
+  local -a run
+  _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_text=
+  run=("${(@f)$(<$_efrh_dir/run)}") 2>/dev/null
+  _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_line=$run[3]
+  _efrh_open=1
+  [[ $_efrh_kind == direct ]] && _efrh_text=$(<$_efrh_line)
+}
+
+_efrh_start() {
+  _efrh_text=
+  unfunction _efrh_probe 2>/dev/null
+  _efrh_prompt
+  _efrh_rearm
+  _efrh_mark "C;aid=$_efrh_nonce${_efrh_bad:+;err=parse}"
+}
+
+# A contained launcher that was stopped would hold its call open for ever.
+_efrh_end_stopped() {
+  local job
+  for job in ${(k)jobstates}; do
+    if [[ $jobstates[$job] == suspended:* && $jobtexts[$job] == *' run --call-dir '* ]]; then
+      kill -KILL %$job
+    fi
+  done
+}
+
+# Closes the call that is open. $1 is its status.
+_efrh_end() {
+  [[ -n $_efrh_open ]] || return 0
+  _efrh_open=
+  local REPLY
+  if [[ $_efrh_kind == contained ]]; then
+    _efrh_end_stopped
+    _efrh_mark "efr-sbx;$_efrh_nonce"
+  fi
+  _efrh_cwd_mark
+  print -rn -u $_efrh_tty -- $'\x18'$REPLY
+  _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=parse}"
+}
+
+# Hooks and prompt code of anybody else would run text from directories that a model wrote.
+_efrh_hooks() {
+  unset -m 'RPS1|RPROMPT|RPS2|RPROMPT2|PERIOD|TMOUT|MAIL|MAILPATH|HISTFILE|watch|WATCH'
+  unfunction -m 'chpwd|periodic|zshaddhistory' 2>/dev/null
+  precmd_functions=(_efrh_precmd _efrh_options) preexec_functions=(_efrh_preexec)
+  chpwd_functions=() periodic_functions=() zshaddhistory_functions=()
+  functions[precmd]=_efrh_precmd
+  unfunction -m 'preexec' 2>/dev/null
+  unfunction -m 'builtin|eval|emulate|print|source' 2>/dev/null
+  unalias -m '\[\[|builtin|eval|emulate' 2>/dev/null
+  galiases=() saliases=()
+}
+
+# The list of timed commands belongs to nobody's rc file: when a command takes the hooks away, this
+# brings them back before the next prompt.
+_efrh_rearm() {
+  local -i i
+  for (( i = $#zsh_scheduled_events; i > 0; i-- )); do
+    [[ $zsh_scheduled_events[i] == *:_efrh_timed ]] && sched -$i
+  done
+  sched +0 _efrh_timed
+}
+
+_efrh_pagers() {
+  export PAGER=cat GIT_PAGER=cat SYSTEMD_PAGER=cat MANPAGER=cat GH_PAGER=cat BAT_PAGER=cat
+  export AWS_PAGER=
+  local name
+  for name in EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR SYSTEMD_EDITOR; do
+    export $name=$_efrh_editor
+  done
+}
+
+# First precmd hook, and a timed command should the hooks be gone. The first time it runs after all
+# start-up files.
+_efrh_precmd() {
+  local -i result=$?
+  _efrh_end $result
+  if [[ -z $_efrh_ready ]]; then
+    _efrh_ready=1
+    ttyctl -f
+    _efrh_pagers
+  fi
+  _efrh_hooks
+  _efrh_prompt
+  return result
+}
+
+_efrh_timed() {
+  _efrh_precmd
+  _efrh_options
+}
+
+# Arms the first prompt. compinit must not ask about directories that others may write.
+_efrh_arm() {
+  precmd_functions=(_efrh_precmd _efrh_options)
+  sched +0 _efrh_timed
+  functions[compinit]=_efrh_compinit' "$@"'
+}
+
+_efrh_compinit() {
+  unfunction compinit
+  autoload -Uz +X compinit && emulate -R zsh -c 'compinit -i "$@"'
+  local -i result=$?
+  functions[compinit]=_efrh_compinit' "$@"'
+  return result
+}

@@ -1,0 +1,23 @@
+# The part of the hidden zsh's integration that must see or set the user's own options; read by
+# zshenv without emulation. Each function works under any option. Runs in the hidden zsh.
+
+# Parses the line exactly as eval will: a line that does not parse is known before it would run.
+_efrh_preexec() {
+  _efrh_begin
+  if [[ -n "$_efrh_text" ]]; then
+    {
+      { functions[_efrh_probe]="$_efrh_text" } 2>/dev/null
+    } always {
+      if (( TRY_BLOCK_ERROR )); then _efrh_bad=1; fi
+      TRY_BLOCK_ERROR=0
+    }
+  fi
+  _efrh_start
+}
+
+# Second precmd hook: options that would take the prompt away, or end the shell with a failing line.
+_efrh_options() {
+  unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
+    err_exit err_return null_glob csh_null_glob xtrace verbose
+  setopt prompt_percent prompt_cr hup
+}
