@@ -256,13 +256,14 @@ static void update_poll(struct pty *pty)
     (void)uv_poll_start(pty->poll, events, on_master);
 }
 
-/* Reaps. Returns 1 when the process has ended. */
-static int reap(struct leader *leader, int *exit_code, int *term_signal)
+/* Returns 1 when the process has ended. It stays a zombie, so that its pid, which is the session's id
+ * too, keeps its meaning until release_leader. */
+static int has_ended(struct leader *leader, int *exit_code, int *term_signal)
 {
     siginfo_t info = {0};
     *exit_code = 0;
     *term_signal = 0;
-    if (waitid(P_PID, (id_t)leader->pid, &info, WEXITED | WNOHANG) < 0)
+    if (waitid(P_PID, (id_t)leader->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return errno == ECHILD;
     if (info.si_pid == 0)
         return 0;
@@ -272,6 +273,7 @@ static int reap(struct leader *leader, int *exit_code, int *term_signal)
 
 static void release_leader(struct leader *leader)
 {
+    (void)waitpid(leader->pid, NULL, WNOHANG);
     efr_close(&leader->pidfd);
     release_poll(&leader->poll, leader);
 }
@@ -283,7 +285,7 @@ static void on_leader(uv_poll_t *poll, int status, int events)
     int exit_code, term_signal;
     (void)status;
     (void)events;
-    if (!reap(leader, &exit_code, &term_signal))
+    if (!has_ended(leader, &exit_code, &term_signal))
         return;
     (void)uv_poll_stop(poll);
     if (leader->orphan) {

@@ -10,6 +10,7 @@
 # the hooks away. Each mark begins with CAN, which ends whatever sequence a command left unfinished.
 
 zmodload zsh/system zsh/parameter zsh/sched
+setopt extended_glob # sticky for the functions below
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_open= _efrh_text=
 typeset -g _efrh_ready= _efrh_editor=$EDITOR
@@ -126,6 +127,35 @@ _efrh_precmd() {
 _efrh_timed() {
   _efrh_precmd
   _efrh_options
+}
+
+# Fixed line of efrd: moves the shell and sets variables that came out of a contained call. Data, never
+# code: NUL-separated fields.
+_efrh_apply() {
+  local kind name value
+  local -i failed=0
+  {
+    while IFS= read -rd '' kind; do
+      case $kind in
+        cwd)
+          IFS= read -rd '' value || return 1
+          builtin cd -q -- "$value" || failed=1
+          ;;
+        export)
+          IFS= read -rd '' name && IFS= read -rd '' value || return 1
+          if [[ $name != [A-Za-z_][A-Za-z0-9_]# ]]; then
+            failed=1
+          elif [[ ${(Pt)name} == *special* && $name != (TZ|LANG|LC_*) ]]; then
+            failed=1
+          else
+            typeset -gx -- "$name=$value"
+          fi
+          ;;
+        *) return 1 ;;
+      esac
+    done
+  } <$_efrh_line
+  return failed
 }
 
 # Arms the first prompt. compinit must not ask about directories that others may write.

@@ -1,0 +1,541 @@
+-- The hidden zsh of one conversation: its life, and one line at a time in it.
+--
+-- Owns: when a shell is ready, what is typed (one fixed line, never the model's), when a run has
+-- ended and how. Must not know: permissions, the store, what a line means. Loop thread of efrd;
+-- methods that wait run in a coroutine.
+--
+-- Policy: a run ends only on facts that a command cannot fake: the mark D with the nonce of this
+-- call (for a contained call the end mark before it), and the shell's own group in the foreground.
+-- What a contained call did is read from the launcher's files. A timeout kills nothing.
+
+local async = require "efr.util.async"
+local marks = require "efr.shell.marks"
+local output = require "efr.shell.output"
+
+local M = {}
+
+local FIRST_PROMPT_MS <const> = 10000
+local AFTER_INTERRUPT_MS <const> = 2000
+local CLOSE_GRACE_MS <const> = 1000
+local TICK_MS <const> = 100
+local TAIL_BYTES <const> = 4096
+local MAX_FIXED_LINE <const> = 4000
+local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
+
+---@class efr.shell.RunOptions
+---@field line string?  the text; needed without `call`
+---@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
+---@field launch "direct"|"contained"|nil  default "direct"
+---@field timeout_ms integer?  default 30000
+---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
+---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
+---@field token efr.Token?
+
+---@class efr.shell.RunResult
+---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
+---@field output string  text, at most about 1 MiB
+---@field truncated boolean
+---@field exit_code integer?
+---@field cwd string?  the shell's directory afterwards
+---@field setup_error string?  why a call was not run
+---@field left_running boolean?  the command goes on in the shell; its call's files are in use
+
+---@class efr.Hidden
+---@field cwd string  last known directory of the shell
+---@field _phase "none"|"starting"|"ready"|"busy"|"prompting"
+local Hidden = {}
+Hidden.__index = Hidden
+
+---@class efr.shell.HiddenOptions
+---@field ports table  pty, fs, sys, uv
+---@field program string  absolute path of zsh
+---@field login boolean
+---@field control string  directory of this shell's own files, made by the caller
+---@field env fun(cwd: string): string[]
+---@field cwd string
+---@field home string  where a shell starts whose directory is gone
+---@field on_event fun(kind: string, fields: table)?
+
+---@param opts efr.shell.HiddenOptions
+---@return efr.Hidden
+function M.new(opts)
+  return setmetatable({
+    cwd = opts.cwd, _opts = opts, _ports = opts.ports, _phase = "none",
+    _run = nil, _locked = false, _wake = {},
+  }, Hidden)
+end
+
+local function now_ms(self)
+  return self._ports.sys.mono_us() // 1000
+end
+
+function Hidden:_changed()
+  local wake = self._wake
+  self._wake = {}
+  for _, fn in ipairs(wake) do fn() end
+end
+
+-- Waits until done() is true: "done", "timeout" or "cancelled".
+function Hidden:_wait(deadline, token, done)
+  while not done() do
+    if token and token.cancelled then return "cancelled" end
+    local left = deadline - now_ms(self)
+    if left <= 0 then return "timeout" end
+    local timer = self._ports.uv.new_timer()
+    local forget
+    async.await(function(resume)
+      timer:start(left, 0, resume)
+      self._wake[#self._wake + 1] = resume
+      forget = token and token:on_cancel(resume)
+    end)
+    timer:close()
+    if forget then forget() end
+  end
+  return "done"
+end
+
+function Hidden:_event(kind, fields)
+  fields.pty_id = tostring(self._pid)
+  if self._opts.on_event then self._opts.on_event(kind, fields) end
+end
+
+-- The directory as the shell names it, if that is where the shell's process is; else the kernel's
+-- own name for it.
+function Hidden:_read_cwd(claimed)
+  local fs, link = self._ports.fs, ("/proc/%d/cwd"):format(self._pid)
+  local real = fs.stat(link)
+  local there = claimed and fs.stat(claimed)
+  if real and there and real.dev == there.dev and real.ino == there.ino then return claimed end
+  return fs.readlink(link) or self.cwd
+end
+
+function Hidden:_update_cwd(claimed)
+  local cwd = self:_read_cwd(claimed)
+  if cwd == self.cwd then return end
+  self.cwd = cwd
+  self:_event("cwd_changed", { cwd = cwd })
+end
+
+local function foreground_is_shell(self)
+  return self._pty:foreground() == self._pid
+end
+
+-- The run is over; the next prompt makes the shell ready.
+function Hidden:_end_run(how, status)
+  local run = self._run
+  self._run, self._pending = nil, nil
+  self._timer:stop()
+  run.ended, run.status = how, status
+  if self._phase == "busy" then self._phase = "prompting" end
+  if run.late then
+    local late = run.on_late_end
+    if late then late(self:_result(run)) end
+  end
+  self:_changed()
+end
+
+-- D with the nonce of the run came: the fact that ends it, once the shell has the terminal back.
+function Hidden:_check_end()
+  local pending = self._pending
+  if not pending or not foreground_is_shell(self) then return end
+  self:_update_cwd(pending.cwd)
+  self:_end_run("done", pending.status)
+end
+
+local on_mark = {}
+
+function on_mark.C(self, mark)
+  local run = self._run
+  if not run or run.started or mark.aid ~= run.nonce then return end
+  run.started, run.unparsed = true, mark.err == "parse"
+  self:_changed()
+end
+
+on_mark["efr-sbx"] = function(self, mark)
+  local run = self._run
+  if run and run.started and mark.nonce == run.nonce then run.sandbox_ended = true end
+end
+
+function on_mark.cwd(self, mark)
+  self._claimed = mark.path
+end
+
+function on_mark.D(self, mark)
+  local run = self._run
+  if not run or not run.started or mark.aid ~= run.nonce or self._pending then return end
+  if run.launch == "contained" and not run.sandbox_ended then return end
+  self._pending = { status = mark.status, cwd = self._claimed }
+  self:_check_end()
+end
+
+function on_mark.P(self, mark)
+  -- Cannot come from a line that eval reads whole; should the shell stand there, it must not stay.
+  if mark.k == "s" and self._run then self._pty:interrupt() end
+end
+
+function on_mark.B(self)
+  if self._phase == "starting" then
+    self:_update_cwd(nil)
+    self._phase = "ready"
+  elseif self._phase == "prompting" then
+    self._phase = "ready"
+  elseif self._run and self._run.dropped and not self._run.started then
+    self:_end_run("dropped")
+    self._phase = "ready"
+  end
+  self:_changed()
+end
+
+function Hidden:_on_bytes(bytes)
+  local run = self._run
+  if not run then
+    if self._phase == "starting" then self._startup:feed(bytes) end
+    return
+  end
+  if not run.started or self._pending then return end
+  run.output:feed(bytes)
+  run.active, run.news = now_ms(self), true
+end
+
+function Hidden:_report_output(run)
+  if not run.news or not run.on_output then return end
+  run.news = false
+  run.on_output(run.output:tail(TAIL_BYTES), run.output.total_bytes)
+end
+
+-- Ten times a second while a command runs.
+function Hidden:_tick()
+  local run = self._run
+  if not run then return end
+  self:_report_output(run)
+  -- A command that stopped the terminal's output would keep the shell from saying that it ended.
+  if now_ms(self) - run.active >= TICK_MS and foreground_is_shell(self) then
+    self._pty:resume_output()
+  end
+  self:_check_end()
+end
+
+function Hidden:_on_exit(code, signal)
+  self._pty:kill_session(SIGKILL, false)
+  self._pty:close()
+  self._timer:close()
+  self._pty, self._phase = nil, "none"
+  local status = signal ~= 0 and 128 + signal or code
+  if self._run then
+    self._run.exited = true
+    self:_end_run("exited", status)
+  end
+  self:_event("shell_exited", { exit_code = status })
+  self._pid = nil
+  self:_changed()
+end
+
+local function existing_dir(self, dir)
+  local stat = self._ports.fs.stat(dir)
+  return stat and stat.type == "dir" and dir or nil
+end
+
+function Hidden:_spawn()
+  local opts = self._opts
+  local cwd = existing_dir(self, self.cwd) or existing_dir(self, opts.home) or "/"
+  local argv = { "zsh", "-i" }
+  if opts.login then table.insert(argv, 2, "-l") end
+  local pty, err, code = self._ports.pty.open {
+    path = opts.program, argv = argv, env = opts.env(cwd), cwd = cwd, cols = 120, rows = 40,
+  }
+  if not pty then return nil, "start the shell: " .. err, code end
+  self._pty, self._pid, self.cwd, self._phase = pty, pty:pid(), cwd, "starting"
+  self._startup = output.new { limit_bytes = 2 * TAIL_BYTES }
+  self._timer = self._ports.uv.new_timer()
+  self._claimed = nil
+  local scanner = marks.new {
+    data = function(bytes) self:_on_bytes(bytes) end,
+    mark = function(mark)
+      local handler = on_mark[mark.kind]
+      if handler then handler(self, mark) end
+    end,
+  }
+  pty:on_data(function(bytes)
+    -- The shell may be gone in the middle of a piece.
+    if self._pty == pty then scanner:feed(bytes) end
+  end)
+  pty:on_exit(function(exit_code, signal) self:_on_exit(exit_code, signal) end)
+  self:_event("shell_started", { cwd = cwd, pid = self._pid })
+  return true
+end
+
+-- A shell that stands at its first prompt, or nil with what it showed instead.
+function Hidden:_first_prompt(token)
+  local function arrived() return self._phase ~= "starting" end
+  local how = self:_wait(now_ms(self) + FIRST_PROMPT_MS, token, arrived)
+  if how == "timeout" then
+    -- A start-up file or a prompt hook that never ends.
+    self._pty:interrupt()
+    how = self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, token, arrived)
+  end
+  if how == "cancelled" then return nil, "interrupted", "EFR_CANCELLED" end
+  if self._phase == "ready" then return true end
+  local shown = self._startup:tail(1024)
+  local message = self._phase == "none" and "the shell ended before its first prompt"
+    or "the shell showed no prompt within 10 s"
+  self:close()
+  return nil, message .. (shown:find("%S") and "; it printed:\n" .. shown or "")
+end
+
+local function quote(path)
+  return "'" .. path:gsub("'", "'\\''") .. "'"
+end
+
+local function write_file(self, name, bytes)
+  local uv, path = self._ports.uv, self._opts.control .. "/" .. name
+  local fd, err = uv.fs_open(path, "w", 384)
+  if not fd then return nil, err end
+  local written
+  written, err = uv.fs_write(fd, bytes)
+  uv.fs_close(fd)
+  if written ~= #bytes then return nil, err or (path .. ": short write") end
+  return path
+end
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+-- The files of a run, and the fixed line that is typed for it.
+function Hidden:_prepare(run, opts)
+  local call = opts.call
+  local path, fixed
+  run.nonce = call and call.nonce or hex(self._ports.sys.random(16))
+  if run.launch == "contained" then
+    path = call.dir
+    fixed = quote(call.launcher) .. " run --call-dir " .. quote(path)
+  elseif opts.apply then
+    path = assert(write_file(self, "apply", opts.apply))
+    fixed = "_efrh_apply"
+  else
+    path = call and call.line_path
+    if not path then
+      local err
+      path, err = write_file(self, "line", opts.line)
+      if not path then return nil, err end
+    end
+    fixed = '\\builtin eval "$(<' .. quote(path) .. ')"'
+  end
+  if path:find("%c") or #fixed > MAX_FIXED_LINE then
+    return nil, "the path of the call's directory cannot be typed"
+  end
+  local kind = opts.apply and "apply" or run.launch
+  local ok, err = write_file(self, "run", table.concat({ run.nonce, kind, path }, "\n") .. "\n")
+  return ok and fixed, err
+end
+
+-- Types the fixed line at a ready prompt. False: busy.
+function Hidden:_type(run, opts)
+  local fixed, err = self:_prepare(run, opts)
+  if not fixed then return nil, err end
+  local ok
+  ok, err = self._pty:restore()
+  if not ok then return nil, err end
+  if not foreground_is_shell(self) then return false end
+  self._run, self._phase, self._claimed = run, "busy", nil
+  self._timer:start(TICK_MS, TICK_MS, function() self:_tick() end)
+  return self._pty:write(fixed .. "\n")
+end
+
+local function refusal(self, outcome, message)
+  return {
+    outcome = outcome, output = "", truncated = false, setup_error = message, cwd = self.cwd,
+  }
+end
+
+-- What a contained call's launcher reported.
+local function contained_result(run, result)
+  local report = run.call:result()
+  if not report or report.setup_error or report.launch_error then
+    result.outcome = "setup_failed"
+    result.setup_error = report and (report.setup_error or report.launch_error)
+      or "the sandbox ended without a result"
+    return result
+  end
+  result.exit_code = report.signal and report.signal ~= 0 and 128 + report.signal
+    or report.exit_code
+  return result
+end
+
+-- Result of a run that has ended.
+function Hidden:_result(run)
+  local text, truncated = run.output:finish()
+  text = text:gsub("[^\n]*: _efrh_quiet\n?$", "")
+  local result = { output = text, truncated = truncated, cwd = self.cwd }
+  if run.ended == "exited" then
+    result.outcome, result.exit_code = "exited", run.status
+  elseif run.ended == "dropped" then
+    result.outcome = "interrupted"
+  elseif run.unparsed then
+    result.outcome = "not_started"
+  else
+    result.outcome, result.exit_code = "finished", run.status
+    if run.launch == "contained" then contained_result(run, result) end
+  end
+  return result
+end
+
+-- A run that goes on without its caller.
+local function leave_running(self, run, outcome)
+  run.late = true
+  return {
+    outcome = outcome, output = run.output:tail(TAIL_BYTES), truncated = true, cwd = self.cwd,
+    left_running = true,
+  }
+end
+
+-- The launcher's process: the child of the shell that has exactly our arguments.
+local function find_launcher(self, run)
+  local fs = self._ports.fs
+  local path = ("/proc/%d/task/%d/children"):format(self._pid, self._pid)
+  local argv = { run.call.launcher, "run", "--call-dir", run.call.dir }
+  local wanted = table.concat(argv, "\0") .. "\0"
+  for pid in (fs.read_file(path, 65536) or ""):gmatch("%d+") do
+    if fs.read_file(("/proc/%s/cmdline"):format(pid), 65536) == wanted then
+      return math.tointeger(tonumber(pid))
+    end
+  end
+  return nil
+end
+
+-- Stops a run: SIGINT to the foreground group; a contained call that ignores it loses its launcher,
+-- and with it everything inside.
+function Hidden:_interrupt(run)
+  local function over() return run.ended end
+  run.dropped = true
+  self:_wait(now_ms(self) + 200, nil, function() return run.started or run.ended end)
+  if not run.ended then self._pty:interrupt() end
+  self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
+  if not run.ended and run.launch == "contained" then
+    local pid = find_launcher(self, run)
+    if pid then self._ports.sys.kill(pid, SIGKILL) end
+    self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
+  end
+  if not run.ended then return leave_running(self, run, "interrupted") end
+  local result = self:_result(run)
+  if result.outcome ~= "exited" then result.outcome = "interrupted" end
+  return result
+end
+
+local BUSY <const> = "an earlier command still runs in this conversation's shell"
+
+-- A shell at a prompt with nothing running, or the result that says why not.
+function Hidden:_acquire(deadline, token)
+  if self._run then
+    local how = self:_wait(deadline, token, function() return not self._run end)
+    if how == "cancelled" then return refusal(self, "interrupted") end
+    if how == "timeout" then return refusal(self, "busy", BUSY) end
+  end
+  if self._phase == "none" then
+    local ok, err = self:_spawn()
+    if not ok then return refusal(self, "setup_failed", err) end
+  end
+  if self._phase == "starting" then
+    local ok, err, code = self:_first_prompt(token)
+    if not ok then
+      return refusal(self, code == "EFR_CANCELLED" and "interrupted" or "setup_failed", err)
+    end
+  end
+  local how = self:_wait(now_ms(self) + FIRST_PROMPT_MS, token, function()
+    return self._phase == "ready" or self._phase == "none"
+  end)
+  if how == "cancelled" then return refusal(self, "interrupted") end
+  if how == "timeout" then return refusal(self, "busy", "the shell shows no prompt") end
+  if self._phase == "none" then return self:_acquire(deadline, token) end
+  return nil
+end
+
+function Hidden:_run_locked(opts)
+  local timeout, token = opts.timeout_ms or 30000, opts.token
+  local refused = self:_acquire(now_ms(self) + timeout, token)
+  if refused then return refused end
+  local run = {
+    launch = opts.launch or "direct", call = opts.call, output = output.new(),
+    active = now_ms(self), on_output = opts.on_output, on_late_end = opts.on_late_end,
+  }
+  local typed, err = self:_type(run, opts)
+  if typed == false then
+    return refusal(self, "busy", "another process holds the shell's terminal")
+  end
+  if not typed then return refusal(self, "setup_failed", err) end
+  local how = self:_wait(now_ms(self) + timeout, token, function() return run.ended end)
+  if how == "cancelled" then return self:_interrupt(run) end
+  if how == "timeout" then return leave_running(self, run, "timeout") end
+  self:_report_output(run)
+  return self:_result(run)
+end
+
+---Run one line; waits. Overlapping runs are busy.
+---@param opts efr.shell.RunOptions
+---@return efr.shell.RunResult
+function Hidden:run(opts)
+  if self._locked then return refusal(self, "busy", BUSY) end
+  self._locked = true
+  local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
+  local result = self:_run_locked(opts)
+  local report = opts.launch == "contained" and result.outcome == "finished" and opts.call:result()
+  if report and (report.cwd or report.exports) then
+    self:_apply(report.cwd, report.exports)
+    result.cwd = self.cwd
+  end
+  return result
+end
+
+-- Directory and variables from outside, as data that the integration reads field by field.
+function Hidden:_apply(cwd, exports)
+  local fields = {}
+  if cwd and cwd ~= self.cwd then fields[#fields + 1] = "cwd\0" .. cwd .. "\0" end
+  for _, export in ipairs(exports or {}) do
+    fields[#fields + 1] = "export\0" .. export.name .. "\0" .. export.value .. "\0"
+  end
+  if #fields == 0 then return true end
+  local result = self:_run_locked { apply = table.concat(fields), timeout_ms = 5000 }
+  return result.outcome == "finished" and result.exit_code == 0
+end
+
+---Move the shell to a directory, without chpwd hooks; waits at most 5 s. A shell that does not run
+---starts there.
+---@param dir string
+---@return boolean moved
+function Hidden:set_cwd(dir)
+  if self._locked or self._run then return false end
+  if self._phase == "none" then
+    self.cwd = dir
+    return true
+  end
+  self._locked = true
+  local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
+  return self:_apply(dir) and self.cwd == dir
+end
+
+---Pid of the shell and id of its session; nil when none runs.
+---@return integer?
+function Hidden:pid()
+  return self._pid
+end
+
+---Whether a command runs in the shell, also one whose call has answered.
+---@return boolean
+function Hidden:is_running()
+  return self._run ~= nil
+end
+
+---End the shell and everything in its session; waits about a second at most.
+function Hidden:close()
+  local pty = self._pty
+  if not pty then return end
+  local function gone() return self._pty ~= pty end
+  pty:kill_session(SIGHUP, true)
+  pty:kill_session(SIGCONT, true)
+  if self:_wait(now_ms(self) + CLOSE_GRACE_MS, nil, gone) ~= "done" then
+    pty:kill_session(SIGKILL, true)
+    self:_wait(now_ms(self) + CLOSE_GRACE_MS, nil, gone)
+  end
+end
+
+return M

@@ -1,0 +1,148 @@
+-- The hidden shells of all conversations.
+--
+-- Owns: one shell for each conversation, their directories in the runtime root, the integration's
+-- files there. Must not know: what runs in them. Loop thread of efrd.
+
+local async = require "efr.util.async"
+local env = require "efr.shell.env"
+local hidden = require "efr.shell.hidden"
+
+local M = {}
+
+local PRIVATE_DIR <const>, PRIVATE_FILE <const>, PROGRAM <const> = 448, 384, 448
+-- Embedded asset -> name and mode in the assets directory.
+local ASSETS <const> = {
+  { "zsh/hidden/zshenv", ".zshenv", PRIVATE_FILE },
+  { "zsh/hidden/integration.zsh", "integration.zsh", PRIVATE_FILE },
+  { "zsh/hidden/user-options.zsh", "user-options.zsh", PRIVATE_FILE },
+  { "zsh/hidden/editor", "editor", PROGRAM },
+}
+local USUAL <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
+
+---@class efr.shell.Pool
+local Pool = {}
+Pool.__index = Pool
+
+---@param app table  ports (pty fs sys uv assets), paths.runtime, config
+---@return efr.shell.Pool
+function M.new(app)
+  return setmetatable({ _app = app, _shells = {}, _dir = app.paths.runtime .. "/shell" }, Pool)
+end
+
+function Pool:_install()
+  if self._assets then return true end
+  local fs, assets = self._app.ports.fs, self._dir .. "/zsh"
+  local ok, err, code = fs.mkdirs(assets, PRIVATE_DIR)
+  if not ok then return nil, err, code end
+  for _, asset in ipairs(ASSETS) do
+    local text = assert(self._app.ports.assets.get(asset[1]), asset[1])
+    ok, err, code = fs.write_atomic(assets .. "/" .. asset[2], text, asset[3])
+    if not ok then return nil, err, code end
+  end
+  self._assets = assets
+  return true
+end
+
+local function is_program(fs, path)
+  local stat = path and path:sub(1, 1) == "/" and fs.stat(path)
+  return stat and stat.type == "file" and stat.mode & 73 ~= 0
+end
+
+-- The setting, the user's own shell if it is a zsh, the first zsh on PATH, the usual places.
+local function find_zsh(app, user, environ)
+  local fs = app.ports.fs
+  local configured = app.config and app.config:get("shell.program")
+  if configured then return configured end
+  if user.shell and user.shell:find("/zsh$") and is_program(fs, user.shell) then
+    return user.shell
+  end
+  for dir in (environ.PATH or ""):gmatch("[^:]+") do
+    if is_program(fs, dir .. "/zsh") then return dir .. "/zsh" end
+  end
+  for _, path in ipairs(USUAL) do
+    if is_program(fs, path) then return path end
+  end
+  return nil
+end
+
+function Pool:_make(id, opts)
+  local app = self._app
+  local ok, err, code = self:_install()
+  if not ok then return nil, "write the shell's files: " .. err, code end
+  local control = ("%s/%s"):format(self._dir, id)
+  ok, err, code = app.ports.fs.mkdirs(control, PRIVATE_DIR)
+  if not ok then return nil, err, code end
+  local user, environ = app.ports.sys.user_info(), app.ports.sys.environ()
+  local program = find_zsh(app, user, environ)
+  if not program then return nil, "zsh is not installed", "ENOENT" end
+  local login = app.config and app.config:get("shell.login")
+  return hidden.new {
+    ports = app.ports, program = program, login = login ~= false, control = control,
+    cwd = opts.cwd or user.home, home = user.home, on_event = opts.on_event,
+    env = function(cwd)
+      return env.build {
+        environ = environ, user = user, assets = self._assets, control = control, cwd = cwd,
+      }
+    end,
+  }
+end
+
+---The shell of a conversation. It starts with its first command.
+---@param conversation_id string  a file name
+---@param opts {cwd: string?, on_event: fun(kind: string, fields: table)?}
+---@return efr.Hidden?
+---@return string? err
+---@return string? code
+function Pool:get(conversation_id, opts)
+  if self._closed then return nil, "efrd is stopping", "EFR_CLOSED" end
+  local shell = self._shells[conversation_id]
+  if shell then return shell end
+  local err, code
+  shell, err, code = self:_make(conversation_id, opts or {})
+  if not shell then return nil, err, code end
+  self._shells[conversation_id] = shell
+  return shell
+end
+
+---End the shell of a conversation, and all that runs in its session; waits.
+---@param conversation_id string
+function Pool:close_conversation(conversation_id)
+  local shell = self._shells[conversation_id]
+  if not shell then return end
+  self._shells[conversation_id] = nil
+  shell:close()
+  self._app.ports.fs.rmtree(("%s/%s"):format(self._dir, conversation_id))
+end
+
+---End all shells at once; waits. No shell starts afterwards.
+function Pool:close_all()
+  self._closed = true
+  local tasks = {}
+  for id in pairs(self._shells) do
+    tasks[#tasks + 1] = async.spawn(function() self:close_conversation(id) end)
+  end
+  for _, task in ipairs(tasks) do task:wait() end
+end
+
+---Pids of the running shells; each is the id of its session too.
+---@return table<integer, boolean>
+function Pool:pids()
+  local pids = {}
+  for _, shell in pairs(self._shells) do
+    local pid = shell:pid()
+    if pid then pids[pid] = true end
+  end
+  return pids
+end
+
+---How many shells run.
+---@return integer
+function Pool:count()
+  local count = 0
+  for _, shell in pairs(self._shells) do
+    count = count + (shell:pid() and 1 or 0)
+  end
+  return count
+end
+
+return M
