@@ -2,15 +2,14 @@
 #
 # Owns: the marks of ux.md 8.4 and the state between calls. Must not know: what a call is for. Its
 # names begin with _efrh_. Runs in the hidden zsh; read once by zshenv under `emulate -R zsh -c`, so
-# each function here always runs with zsh's default options.
+# each function here always runs with zsh's default options and extended_glob.
 #
 # A call: efrd writes $_efrh_dir/run (nonce, kind, path of the line), then types the fixed line.
 # preexec reads the file and prints C; precmd prints the end mark and D with the call's nonce. The
-# prompt itself carries D too: it comes even when an interrupt cut precmd short or a command took
+# prompt itself may carry D too: it comes even when an interrupt cut precmd short or a command took
 # the hooks away. Each mark begins with CAN, which ends whatever sequence a command left unfinished.
 
 zmodload zsh/system zsh/parameter zsh/sched
-setopt extended_glob # sticky for the functions below
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_open= _efrh_text=
 typeset -g _efrh_ready= _efrh_editor=$EDITOR
@@ -28,11 +27,12 @@ _efrh_cwd_mark() {
   [[ $PWD == *[[:cntrl:]]* ]] || REPLY=$'\e]7;kitty-shell-cwd://'$HOST$PWD$'\a'
 }
 
-# The prompt: D of the last call once more, A, the visible text, B.
+# The prompt that stands while a command runs: D of this call, A, the visible text, B. It counts only
+# when an interrupt or a command kept the hooks from running; they put a plain prompt in its place.
 _efrh_prompt() {
   local err=${_efrh_bad:+;err=parse}
   PS1=$'%{\x18\e]133;D;%?;aid='$_efrh_nonce$err$'\a\e]133;A;cl=line\a%}%# %{\e]133;B\a%}'
-  PS2=$'%{\x18\e]133;P;k=s\a%}> %{\e]133;B\a%}'
+  PS2=$'%{\x18\e]133;P;k=s;aid='$_efrh_nonce$'\a%}> %{\e]133;B\a%}'
 }
 
 # Runs before preexec's own part: reads what efrd is about to run.
@@ -87,17 +87,18 @@ _efrh_hooks() {
   unfunction -m 'preexec' 2>/dev/null
   unfunction -m 'builtin|eval|emulate|print|source' 2>/dev/null
   unalias -m '\[\[|builtin|eval|emulate' 2>/dev/null
-  galiases=() saliases=()
+  (( ! $#galiases )) || unalias -- "${(@k)galiases}"
+  (( ! $#saliases )) || unalias -s -- "${(@k)saliases}"
 }
 
 # The list of timed commands belongs to nobody's rc file: when a command takes the hooks away, this
-# brings them back before the next prompt.
+# brings them back before the next prompt. No function can turn xtrace off, a timed command can.
 _efrh_rearm() {
   local -i i
   for (( i = $#zsh_scheduled_events; i > 0; i-- )); do
-    [[ $zsh_scheduled_events[i] == *:_efrh_timed ]] && sched -$i
+    [[ $zsh_scheduled_events[i] == *:_efrh_timed* ]] && sched -$i
   done
-  sched +0 _efrh_timed
+  sched +0 '_efrh_timed; unsetopt xtrace'
 }
 
 _efrh_pagers() {
@@ -118,15 +119,11 @@ _efrh_precmd() {
     _efrh_ready=1
     ttyctl -f
     _efrh_pagers
+    _efrh_rearm
   fi
   _efrh_hooks
-  _efrh_prompt
+  PS1='%# '
   return result
-}
-
-_efrh_timed() {
-  _efrh_precmd
-  _efrh_options
 }
 
 # Fixed line of efrd: moves the shell and sets variables that came out of a contained call. Data, never
@@ -161,7 +158,11 @@ _efrh_apply() {
 # Arms the first prompt. compinit must not ask about directories that others may write.
 _efrh_arm() {
   precmd_functions=(_efrh_precmd _efrh_options)
-  sched +0 _efrh_timed
+  # The later ones: a prompt hook that efrd had to interrupt takes everything before the prompt along.
+  local delay
+  for delay in 0 10 11 12; do
+    sched +$delay '_efrh_timed; unsetopt xtrace'
+  done
   functions[compinit]=_efrh_compinit' "$@"'
 }
 

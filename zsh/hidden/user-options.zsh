@@ -6,18 +6,29 @@ _efrh_preexec() {
   _efrh_begin
   if [[ -n "$_efrh_text" ]]; then
     {
-      { functions[_efrh_probe]="$_efrh_text" } 2>/dev/null
+      # The colon: a text of comments alone is no function.
+      { functions[_efrh_probe]=":
+$_efrh_text" } 2>/dev/null
     } always {
-      if (( TRY_BLOCK_ERROR )); then _efrh_bad=1; fi
       TRY_BLOCK_ERROR=0
     }
+    if ! (( ${+functions[_efrh_probe]} )); then _efrh_bad=1; fi
   fi
   _efrh_start
 }
 
 # Second precmd hook: options that would take the prompt away, or end the shell with a failing line.
+# Its B says that the shell is ready; it comes also when a command sent the prompt itself elsewhere.
 _efrh_options() {
   unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
     err_exit err_return null_glob csh_null_glob xtrace verbose
   setopt prompt_percent prompt_cr hup
+  _efrh_mark "A;cl=line"
+  _efrh_mark "B;aid=$_efrh_nonce"
+}
+
+# Timed command: does the work of the hooks should they be gone.
+_efrh_timed() {
+  _efrh_precmd
+  _efrh_options
 }

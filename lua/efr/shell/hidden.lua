@@ -170,16 +170,19 @@ end
 
 function on_mark.P(self, mark)
   -- Cannot come from a line that eval reads whole; should the shell stand there, it must not stay.
-  if mark.k == "s" and self._run then self._pty:interrupt() end
+  local run = self._run
+  if mark.k == "s" and run and mark.aid == run.nonce then self._pty:interrupt() end
 end
 
-function on_mark.B(self)
+-- The integration's own B carries the nonce of the call before; the one in the prompt's text does
+-- not, and may come after a line was typed.
+function on_mark.B(self, mark)
   if self._phase == "starting" then
     self:_update_cwd(nil)
     self._phase = "ready"
   elseif self._phase == "prompting" then
     self._phase = "ready"
-  elseif self._run and self._run.dropped and not self._run.started then
+  elseif mark.aid and self._run and self._run.dropped and not self._run.started then
     self:_end_run("dropped")
     self._phase = "ready"
   end
@@ -219,15 +222,15 @@ function Hidden:_on_exit(code, signal)
   self._pty:kill_session(SIGKILL, false)
   self._pty:close()
   self._timer:close()
-  self._pty, self._phase = nil, "none"
   local status = signal ~= 0 and 128 + signal or code
-  if self._run then
-    self._run.exited = true
-    self:_end_run("exited", status)
-  end
   self:_event("shell_exited", { exit_code = status })
-  self._pid = nil
-  self:_changed()
+  self._pty, self._pid, self._phase = nil, nil, "none"
+  -- Whoever waits may start the next shell at once, so this comes last.
+  if self._run then
+    self:_end_run("exited", status)
+  else
+    self:_changed()
+  end
 end
 
 local function existing_dir(self, dir)
@@ -389,14 +392,14 @@ local function leave_running(self, run, outcome)
   }
 end
 
--- The launcher's process: the child of the shell that has exactly our arguments.
+-- The launcher's process: the child of the shell that has our arguments.
 local function find_launcher(self, run)
   local fs = self._ports.fs
   local path = ("/proc/%d/task/%d/children"):format(self._pid, self._pid)
-  local argv = { run.call.launcher, "run", "--call-dir", run.call.dir }
-  local wanted = table.concat(argv, "\0") .. "\0"
+  local wanted = table.concat({ "", "run", "--call-dir", run.call.dir, "" }, "\0")
   for pid in (fs.read_file(path, 65536) or ""):gmatch("%d+") do
-    if fs.read_file(("/proc/%s/cmdline"):format(pid), 65536) == wanted then
+    local argv = fs.read_file(("/proc/%s/cmdline"):format(pid), 65536) or ""
+    if argv:sub(-#wanted) == wanted then
       return math.tointeger(tonumber(pid))
     end
   end
@@ -450,7 +453,7 @@ function Hidden:_acquire(deadline, token)
   return nil
 end
 
-function Hidden:_run_locked(opts)
+function Hidden:_run_locked(opts, again)
   local timeout, token = opts.timeout_ms or 30000, opts.token
   local refused = self:_acquire(now_ms(self) + timeout, token)
   if refused then return refused end
@@ -466,6 +469,10 @@ function Hidden:_run_locked(opts)
   local how = self:_wait(now_ms(self) + timeout, token, function() return run.ended end)
   if how == "cancelled" then return self:_interrupt(run) end
   if how == "timeout" then return leave_running(self, run, "timeout") end
+  if run.ended == "exited" and not run.started and not again then
+    -- The shell had ended at its prompt (the line before took its input away): nothing ran.
+    return self:_run_locked(opts, true)
+  end
   self:_report_output(run)
   return self:_result(run)
 end

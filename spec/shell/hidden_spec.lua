@@ -1,0 +1,398 @@
+-- Specs of the hidden shell with a real zsh on a real terminal: what arrives, what comes back, what a
+-- command may leave behind. Not covered: the sandbox (a small program stands for the launcher).
+local shells = require "spec.support.shells"
+
+local function with(opts, fn)
+  return function() shells.world(opts, fn) end
+end
+
+-- Runs a line in the world's first shell.
+local function run(world, line, opts)
+  opts = opts or {}
+  opts.line, opts.timeout_ms = line, opts.timeout_ms or 10000
+  return world:shell(opts.shell):run(opts)
+end
+
+local function finished(world, line, exit_code)
+  local result = run(world, line)
+  assert.equal("finished", result.outcome, result.setup_error or result.output)
+  assert.equal(exit_code or 0, result.exit_code, result.output)
+  return result.output
+end
+
+describe("hidden shell", function()
+  it("keeps variables, functions and the directory between calls", with({}, function(world)
+    finished(world, "typeset -a list=(1 2 3); f() { echo f$1 }; x='a b'")
+    assert.equal("a b 3 f7\n", finished(world, "echo $x ${#list} $(f 7)"))
+    finished(world, "mkdir -p 'd ir' && cd 'd ir'")
+    assert.equal(world.home .. "/d ir", world:shell().cwd)
+    assert.equal(world.home .. "/d ir\n", finished(world, "pwd"))
+    finished(world, "ln -s .. up; cd up")
+    assert.equal(world.home .. "/d ir/up", run(world, "true").cwd)
+  end))
+
+  it("gives output and status of the command alone", with({}, function(world)
+    assert.equal("", finished(world, "true"))
+    assert.equal("one\ntwo", finished(world, "echo one; printf two"))
+    finished(world, "(exit 42)", 42)
+    finished(world, "false", 1)
+    assert.equal("err\n", finished(world, "echo err >&2"))
+    local result = run(world, "kill -9 $$")
+    assert.equal("exited", result.outcome)
+    assert.equal(137, result.exit_code)
+  end))
+
+  it("evaluates the text byte for byte", with({}, function(world)
+    local odd = {
+      "!!", "$x", "`y`", "a'b", 'a"b', "\\", "*", "# no comment", "~", "\u{e9}\u{1F600}", "\xff\x83\x9f",
+      "\27[31m", "\r", "\t", "\1\2\3\4\21\23\26", "%s %% !#$", "a\nb\n\nc",
+    }
+    local words = {}
+    for i, word in ipairs(odd) do words[i] = "'" .. word:gsub("'", "'\\''") .. "'" end
+    finished(world, "print -rN -- " .. table.concat(words, " ") .. " > out")
+    assert.equal(table.concat(odd, "\0") .. "\0", world:read("out"))
+    assert.equal("a\n", finished(world, "echo a # comment\n"))
+    assert.equal("x\ny\n", finished(world, "cat <<'E'\nx\ny\nE"))
+    assert.equal("2\n", finished(world, "echo \\\n2"))
+  end))
+
+  it("takes lines of any length", with({}, function(world)
+    for _, size in ipairs { 5000, 65536, 102400 } do
+      local text = ("'quoted' $x "):rep(size // 12)
+      finished(world, "printf %s '" .. text:gsub("'", "'\\''") .. "' > out")
+      assert.equal(text, world:read("out"))
+    end
+    local rows = {}
+    for i = 1, 3000 do rows[i] = "x=" .. i end
+    finished(world, table.concat(rows, "\n"))
+    assert.equal("3000\n", finished(world, "echo $x"))
+  end))
+
+  it("runs nothing of a text that does not parse", with({}, function(world)
+    for _, line in ipairs { "touch bad\necho 'x", "touch bad; if true", "touch bad; )", "touch bad\n;;" } do
+      local result = run(world, line)
+      assert.equal("not_started", result.outcome, line)
+      assert.truthy(result.output:find("zsh"), line)
+      assert.is_nil(world:read("bad"))
+    end
+    assert.equal("ok\n", finished(world, "echo ok"))
+  end))
+
+  it("starts a new shell after exit, where the old one was", with({}, function(world)
+    finished(world, "mkdir d; cd d; x=1")
+    local result = run(world, "exit 3")
+    assert.equal("exited", result.outcome)
+    assert.equal(3, result.exit_code)
+    assert.equal(world.home .. "/d:\n", finished(world, "echo $PWD:$x"))
+    result = run(world, "echo bye; exec sh -c 'exit 4'")
+    assert.equal("exited", result.outcome)
+    assert.equal(4, result.exit_code)
+    assert.equal("bye\n", result.output)
+    assert.equal("exited", run(world, "set -e; false; echo no").outcome)
+    assert.equal("ok\n", finished(world, "echo ok"))
+    local kinds = {}
+    for _, event in ipairs(world.events) do kinds[#kinds + 1] = event.kind end
+    assert.equal("shell_started cwd_changed shell_exited shell_started", table.concat(kinds, " ", 1, 4))
+  end))
+
+  it("has its environment", with({ rc = "export PAGER=less EDITOR=vi" }, function(world)
+    local env = finished(world, "env")
+    assert.truthy(env:find("\nEFR_HIDDEN_SHELL=1\n"))
+    assert.truthy(env:find("\nTERM=xterm-256color\n", 1, true))
+    assert.truthy(env:find("\nPAGER=cat\n"))
+    assert.is_nil(env:find("EFR_X"))
+    assert.is_nil(env:find("_EFRH"))
+    assert.is_nil(env:find("ZDOTDIR"))
+    assert.is_nil(env:find("TMUX"))
+    local text = finished(world, "$EDITOR file", 1)
+    assert.truthy(text:find("no editor here"))
+    assert.equal("022\n", finished(world, "umask"))
+    assert.equal("0 1 2\n", finished(world, "sh -c 'cd /proc/self/fd && echo 0 1 2' ; :"))
+    assert.truthy(finished(world, "print -l $options[login] $options[zle] $options[interactive]")
+      :find("^on\noff\non\n"))
+  end))
+
+  it("gives commands only their own descriptors", with({}, function(world)
+    assert.equal("0\n1\n2\n3\n", finished(world, "ls -1 /proc/self/fd"))
+  end))
+end)
+
+describe("hidden shell after what a command left behind", function()
+  local function left(line)
+    return with({}, function(world)
+      run(world, line)
+      assert.equal("fine\n", finished(world, "echo fine"), line)
+      assert.equal("40 120\n", finished(world, "stty size"))
+      assert.truthy(finished(world, "stty -a"):find(" icanon.* echo "), line)
+    end)
+  end
+
+  it("raw mode", left "stty raw -echo")
+  it("no echo, other size", left "stty -echo -icanon rows 3 cols 7")
+  it("stopped output", left "python3 -c 'import termios,sys; termios.tcflow(1, termios.TCOOFF)'")
+  it("exclusive mode", left "python3 -c 'import fcntl; fcntl.ioctl(1, 0x540C)'")
+  it("unread input", left "python3 -c 'import termios' ; true")
+  it("a shell with redirected output", with({}, function(world)
+    run(world, "exec 1>out 2>&1; echo hidden")
+    assert.equal("finished", run(world, "echo more; exec 1>/dev/tty 2>&1").outcome)
+    assert.equal("fine\n", finished(world, "echo fine"))
+    assert.truthy(world:read("out"):find("^hidden\n"))
+  end))
+  it("no input, which ends the shell", with({}, function(world)
+    assert.equal("x\n", run(world, "exec </dev/null; echo x").output)
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+  it("xtrace, verbose, nounset, errexit, noglob", with({}, function(world)
+    local result = run(world, "set -x; echo a")
+    assert.truthy(result.output:find("echo a\na\n"))
+    assert.is_nil(result.output:find("efrh"), result.output)
+    run(world, "set -u; setopt err_return noglob ksh_arrays sh_word_split")
+    assert.equal("fine *\n", finished(world, "echo fine *"))
+    run(world, "emulate sh")
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+  it("other hooks, prompts and aliases", with({}, function(world)
+    run(world, "precmd() { echo HOOK }; preexec() { echo HOOK }; PS1='$(echo HOOK)'; PROMPT2=x")
+    run(world, "alias -g fine=HOOK; alias -s txt=HOOK; alias '[['=HOOK builtin=HOOK")
+    run(world, "chpwd() { echo HOOK }; periodic() { echo HOOK }; PERIOD=1; RPS1=HOOK")
+    assert.equal("fine\n", finished(world, "cd /; [[ a == a ]] && echo fine"))
+    run(world, "precmd_functions=() preexec_functions=(); unset -f precmd; PS1='> '")
+    assert.equal("fine\n", finished(world, "echo fine"))
+    run(world, "unset PS1 PS2; precmd_functions=(); precmd() { :; }; source ~/.zshrc")
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+  it("an unfinished sequence", with({}, function(world)
+    for _, text in ipairs { "\\e", "\\e]0;x", "\\eP", "\\ePx\\e", "\\e]133;D\\e", "\\xe2\\x82" } do
+      run(world, "printf '" .. text .. "'")
+      assert.equal("fine\n", finished(world, "echo fine"), text)
+    end
+  end))
+  it("a stopped job and a background job", with({}, function(world)
+    run(world, "sleep 1000 & sh -c 'kill -STOP $$'")
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+  it("forged marks", with({}, function(world)
+    local forged = "\\e]133;D;0\\a\\e]133;D;0;aid=" .. ("0"):rep(32) .. "\\a\\e]133;A\\a\\e]133;B\\a"
+      .. "\\e]7;kitty-shell-cwd://h/etc\\a\\e]133;C;aid=x\\a\\e]133;P;k=s\\a"
+    local result = run(world, "printf '" .. forged .. "'; echo end; (exit 5)")
+    assert.equal("end\n", result.output)
+    assert.equal(5, result.exit_code)
+    assert.equal(world.home, result.cwd)
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+end)
+
+describe("hidden shell with the user's start-up files", function()
+  local function starts(opts)
+    return with(opts, function(world)
+      assert.equal("fine\n", finished(world, "echo fine"))
+      finished(world, "false", 1)
+      assert.equal("fine\n", finished(world, "echo fine"))
+    end)
+  end
+
+  it("keeps their functions, aliases and exports", with({
+    zshenv = "export FROM_ENV=1", rc = "export FROM_RC=2; alias hi='echo hello'; f() { echo f }",
+  }, function(world)
+    assert.equal("1 2\nhello\nf\n", finished(world, "echo $FROM_ENV $FROM_RC; hi; f"))
+  end))
+  it("that fail", starts { rc = "no_such_command; return 1" })
+  it("that do not parse", starts { rc = "if true; then ( echo", zshenv = "echo ${(" })
+  it("that set nounset and errexit", starts { rc = "setopt nounset errexit" })
+  it("that set errexit in .zshenv", starts { zshenv = "set -u; setopt ksh_arrays" })
+  it("that print and set odd options", starts {
+    rc = "echo 'welcome\27]133;A\7'; setopt ksh_arrays sh_word_split prompt_subst null_glob xtrace",
+  })
+  it("that clear the hook arrays", starts { rc = "precmd_functions=(); preexec_functions=()" })
+  it("with hooks of every kind", starts {
+    rc = "precmd() { print HOOK }; preexec() { print HOOK }; PROMPT='$(print X)'; setopt promptsubst\n"
+      .. "autoload -Uz add-zsh-hook; add-zsh-hook precmd precmd; TRAPDEBUG() { : }; bindkey -e",
+  })
+  it("that run compinit", starts { rc = "autoload -Uz compinit; compinit; compinit" })
+  it("with a prompt hook that never ends", starts { rc = "precmd() { while true; do sleep 1; done }" })
+  it("that read the terminal", starts { rc = "read answer; echo got" })
+end)
+
+describe("hidden shell, time and interrupts", function()
+  local async = require "efr.util.async"
+
+  it("interrupts a command", with({}, function(world)
+    local token = async.token()
+    local result = run(world, "echo go; sleep 1000", {
+      token = token, on_output = function() token:cancel("test") end,
+    })
+    assert.equal("interrupted", result.outcome)
+    assert.equal("go\n", (result.output:gsub("%^C", "")))
+    assert.is_nil(result.left_running)
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+
+  it("interrupts a loop of the shell itself", with({}, function(world)
+    local token = async.token()
+    local result = run(world, "echo go; while :; do :; done", {
+      token = token, on_output = function() token:cancel("test") end,
+    })
+    assert.equal("interrupted", result.outcome)
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+
+  it("never sends a run whose token is cancelled", with({}, function(world)
+    local token = async.token()
+    token:cancel("test")
+    assert.equal("interrupted", run(world, "touch bad", { token = token }).outcome)
+    assert.equal("fine\n", finished(world, "echo fine"))
+    assert.is_nil(world:read("bad"))
+  end))
+
+  it("leaves a command running at the timeout and is busy until it ends", with({}, function(world)
+    local late
+    world:write("fifo.sh", "mkfifo f; echo head; read x < f; echo tail")
+    local result = run(world, "sh fifo.sh", {
+      timeout_ms = 300, on_late_end = function(r) late = r end,
+    })
+    assert.equal("timeout", result.outcome)
+    assert.is_true(result.left_running)
+    assert.equal("head\n", result.output)
+    local busy = run(world, "touch bad", { timeout_ms = 200 })
+    assert.equal("busy", busy.outcome)
+    assert.is_false(world:shell():set_cwd("/"))
+    local fifo = assert(io.open(world.home .. "/f", "w"))
+    fifo:write("x\n")
+    fifo:close()
+    assert.equal("fine\n", finished(world, "echo fine"))
+    assert.is_nil(world:read("bad"))
+    assert.equal("finished", late.outcome)
+    assert.equal("head\ntail\n", late.output)
+  end))
+
+  it("refuses overlapping runs", with({}, function(world)
+    local first
+    local task = async.spawn(function() first = run(world, "echo one") end)
+    assert.equal("busy", run(world, "echo two").outcome)
+    task:wait()
+    assert.equal("one\n", first.output)
+  end))
+
+  it("runs two conversations at once", with({}, function(world)
+    local one
+    local task = async.spawn(function()
+      one = run(world, "mkfifo ~/f; x=1; read y < ~/f; echo $x$y")
+    end)
+    while not world:read("g") do run(world, "x=2; [[ -p ~/f ]] && touch ~/g", { shell = "c2" }) end
+    run(world, "echo $x > ~/f", { shell = "c2" })
+    task:wait()
+    assert.equal("12\n", one.output)
+    assert.equal(2, world.pool:count())
+  end))
+
+  it("is moved without hooks", with({}, function(world)
+    finished(world, "true")
+    assert.is_true(world:shell():set_cwd("/usr"))
+    assert.equal("/usr\n", finished(world, "pwd"))
+    assert.is_false(world:shell():set_cwd("/no/such"))
+    assert.equal("/usr\n", finished(world, "pwd"))
+  end))
+
+  it("ends everything at close", with({}, function(world)
+    finished(world, "trap '' HUP; (trap '' HUP TERM; sleep 1000) & nohup sleep 1000 >/dev/null 2>&1 &")
+    run(world, "sh -c 'trap \"\" HUP INT; sleep 1000'", { timeout_ms = 100 })
+    local pid = world:shell():pid()
+    world.pool:close_all()
+    -- Killed processes take a moment to go.
+    local deadline = os.time() + 10
+    while shells.in_session(pid) > 0 do assert.is_true(os.time() < deadline) end
+    assert.is_nil(world.pool:get("c1"))
+  end))
+end)
+
+describe("hidden shell, contained calls", function()
+  local async = require "efr.util.async"
+
+  -- A program in the launcher's place: `efr-sbx run --call-dir D`.
+  local function launcher(world, body)
+    local path = world:write("launcher", "#!/bin/sh\n" .. body .. "\n")
+    assert(shells.ports.fs.chmod(path, 493))
+    return path
+  end
+
+  it("takes the result from the launcher's files", with({}, function(world)
+    local call = world:contained(launcher(world, "echo \"$@\"; exit 9"), { exit_code = 7 })
+    local result = run(world, nil, { call = call, launch = "contained" })
+    assert.equal("finished", result.outcome, result.setup_error)
+    assert.equal(7, result.exit_code)
+    assert.equal("run --call-dir " .. call.dir .. "\n", result.output)
+  end))
+
+  it("is a failed setup without a result", with({}, function(world)
+    local path = launcher(world, "exit 125")
+    local result = run(world, nil, { call = world:contained(path, nil), launch = "contained" })
+    assert.equal("setup_failed", result.outcome)
+    local call = world:contained(path, { setup_error = "mount: no" })
+    assert.equal("mount: no", run(world, nil, { call = call, launch = "contained" }).setup_error)
+  end))
+
+  it("applies directory and variables as data", with({}, function(world)
+    local call = world:contained(launcher(world, ":"), {
+      exit_code = 0, cwd = "/usr",
+      exports = {
+        { name = "CI", value = "a'b $(touch ~/bad)\nc" }, { name = "path", value = "/x" },
+        { name = "x[$(touch ~/bad)]", value = "1" },
+      },
+    })
+    local result = run(world, nil, { call = call, launch = "contained" })
+    assert.equal("/usr", result.cwd)
+    assert.equal("/usr a'b $(touch ~/bad)\nc\n", finished(world, "echo $PWD \"$CI\""))
+    assert.is_nil(world:read("bad"))
+  end))
+
+  it("ends a launcher that ignores the interrupt", with({}, function(world)
+    local token = async.token()
+    local path = launcher(world, "trap '' INT; echo go; while :; do sleep 1000; done")
+    local result = run(world, nil, {
+      call = world:contained(path, nil), launch = "contained", token = token,
+      on_output = function() token:cancel("test") end,
+    })
+    assert.equal("interrupted", result.outcome, result.setup_error)
+    assert.is_nil(result.left_running)
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+
+  it("ends a launcher that stops itself", with({}, function(world)
+    local path = launcher(world, "kill -STOP $$")
+    local result = run(world, nil, { call = world:contained(path, nil), launch = "contained" })
+    assert.equal("setup_failed", result.outcome)
+    assert.equal("fine\n", finished(world, "echo fine; jobs"))
+  end))
+end)
+
+describe("hidden shell, many calls", function()
+  it("leaves memory and descriptors flat", with({}, function(world)
+    local function descriptors() return #shells.ports.fs.readdir("/proc/self/fd") end
+    local function shell_descriptors()
+      return #shells.ports.fs.readdir(("/proc/%d/fd"):format(world:shell():pid()))
+    end
+    for i = 1, 20 do finished(world, "x=" .. i) end
+    collectgarbage()
+    local memory, fds, shell_fds = collectgarbage("count"), descriptors(), shell_descriptors()
+    for i = 1, 200 do
+      assert.equal(i .. "\n", finished(world, "x=" .. i .. "; echo $x"))
+    end
+    collectgarbage()
+    assert.is_true(collectgarbage("count") - memory < 200)
+    assert.equal(fds, descriptors())
+    assert.equal(shell_fds, shell_descriptors())
+  end))
+
+  it("holds a flood in bounded memory", with({}, function(world)
+    finished(world, "true")
+    collectgarbage()
+    local before = collectgarbage("count")
+    local result = run(world, "yes 'some text of a flood' | head -c 50000000", { timeout_ms = 25000 })
+    assert.equal("finished", result.outcome)
+    assert.is_true(result.truncated)
+    assert.is_true(#result.output < 1100000)
+    result = nil
+    collectgarbage()
+    assert.is_true(collectgarbage("count") - before < 8192, result)
+  end))
+end)
