@@ -1,4 +1,4 @@
--- Owns: work on byte strings: lines, words for people, cuts, base64, shell quoting.
+-- Owns: work on byte strings: lines, words for people, cuts, base64.
 -- Must not know: terminals (width and graphemes are efr.text) or any other part of efr.
 -- Runs in every Lua state of efr. Pure.
 
@@ -11,13 +11,6 @@ local BASE64 <const> = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 ---@return boolean
 function M.starts_with(s, prefix)
   return s:sub(1, #prefix) == prefix
-end
-
----@param s string
----@param suffix string
----@return boolean
-function M.ends_with(s, suffix)
-  return suffix == "" or s:sub(-#suffix) == suffix
 end
 
 ---The string without blanks and line ends at both ends. Linear also on long runs of blanks.
@@ -155,14 +148,6 @@ function M.unbase64(text)
     out[#out + 1] = string.char(n >> 16 & 255, n >> 8 & 255, n & 255):sub(1, 3 - pad)
   end
   return table.concat(out)
-end
-
----One word for sh and zsh that expands to exactly s. A NUL byte cannot be quoted.
----@param s string
----@return string
-function M.shell_quote(s)
-  if s:find("^[%w_./:,+@%%-]+$") then return s end
-  return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
 return M

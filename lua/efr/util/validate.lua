@@ -1,5 +1,5 @@
--- Owns: checks of plain tables against a schema. Used for protocol parameters, tool input and the
--- public arguments of modules.
+-- Owns: checks of plain tables against a schema: protocol parameters, requirements, entries of
+-- files.
 -- Must not know: where a value came from.
 -- Runs in every Lua state of efr. Pure.
 --
@@ -132,15 +132,6 @@ function M.check(schema, value, opts)
   local ok, why, at = check_table(schema, value, "", opts or {})
   if ok then return true end
   return nil, at .. " " .. why
-end
-
----Like check, for the arguments of our own functions: a mismatch is a bug, so it raises.
----@param schema table<string, table>
----@param value any
----@param where string  name of the function, for the message
-function M.assert(schema, value, where)
-  local ok, err = M.check(schema, value)
-  if not ok then error(where .. ": " .. err, 3) end
 end
 
 return M
