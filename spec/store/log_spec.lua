@@ -152,6 +152,28 @@ describe("store.log", function()
     assert.equal("EFR_CONFLICT", code)
   end)
 
+  it("refuses a batch on a full disk and goes on when there is room", function()
+    append { events = { created() } }
+    local pages = s.db:read("PRAGMA page_count")[1].page_count
+    local function limit(count)
+      return support.run(function()
+        return require("efr.util.async").await(function(resume)
+          s.db:write({ { "PRAGMA max_page_count = " .. count, {} } }, false, resume)
+        end)
+      end)
+    end
+    assert.is_nil(limit(pages + 1))
+    local big = { kind = "note", conversation_id = C, text = ("x"):rep(200000) }
+    local seqs, _, code = append { events = { big, queued() } }
+    assert.is_nil(seqs)
+    assert.equal("EFR_FULL", code)
+    assert.is_nil(s.query:turn(T))
+    assert.equal(1, s.query:last_seq(C))
+    assert.is_nil(limit(1000000))
+    assert.truthy(append { events = { big, queued() } })
+    assert.equal("queued", s.query:turn(T).status)
+  end)
+
   it("forbids changes of events", function()
     append { events = { created() } }
     for _, sql in ipairs { "UPDATE events SET kind = 'x'", "DELETE FROM events" } do
