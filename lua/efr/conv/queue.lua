@@ -48,10 +48,12 @@ function Queue:remove(item)
 end
 
 ---Puts removed prompts back at their places (after a batch that was not recorded).
----@param removed {item: efr.QueuedPrompt, at: integer}[]  in the order in which they were removed
+---@param removed {item: efr.QueuedPrompt, at: integer}[]  at = the place before any was removed
 function Queue:restore(removed)
-  for i = #removed, 1, -1 do
-    table.insert(self.items, math.min(removed[i].at, #self.items + 1), removed[i].item)
+  local entries = table.move(removed, 1, #removed, 1, {})
+  table.sort(entries, function(a, b) return a.at < b.at end)
+  for _, entry in ipairs(entries) do
+    table.insert(self.items, math.min(entry.at, #self.items + 1), entry.item)
   end
 end
 
