@@ -43,6 +43,8 @@ def survivors():
             found.append((int(name), command))
     return found
 
+inside = 0  # rounds that were killed while a call ran
+
 for n in range(rounds):
     subprocess.run([efr, "status"], check=True, stdout=subprocess.DEVNULL)
     pid = pid_of()
@@ -76,6 +78,8 @@ for n in range(rounds):
         pass
     select.select([handle], [], [], 30)
     os.close(handle)
+    open_calls = sum(k == "tool_call_started" for _, k in shown) - sum(k == "tool_call_completed" for _, k in shown)
+    inside += open_calls > 0
     left = []
     for p, command in survivors():
         try:
@@ -96,5 +100,6 @@ for n in range(rounds):
     assert running == 0, "turns still open: %d" % running
     con.close()
     print("round %d: killed after %d items, %d events shown, all there" % (n, count, len(shown)))
+assert inside > 0, "no round was killed while a call ran"
 EOF
 equals "$(efr send -- simple)" fine 'the next prompt'
