@@ -8,9 +8,13 @@
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
 local async = require "efr.util.async"
+local calls = require "efr.sbx.calls"
 local dispatch = require "efr.daemon.dispatch"
+local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
 local paths = require "efr.config.paths"
+local pool = require "efr.shell.pool"
+local providers = require "efr.model.providers"
 local reconcile = require "efr.store.reconcile"
 local registry = require "efr.daemon.registry"
 local reload = require "efr.daemon.reload"
@@ -196,21 +200,19 @@ end
 
 -- Parts of other folders, in the order in which they are built.
 local PARTS <const> = {
-  { "providers", "efr.model.providers" },
-  { "sandbox", "efr.sbx.calls" },
-  { "shells", "efr.shell.pool" },
-  { "conversations", "efr.conv.manager" },
+  { "providers", providers.new },
+  { "sandbox", calls.new },
+  { "shells", pool.new },
+  { "conversations", manager.new },
 }
 
 local function build_parts(app)
   for _, part in ipairs(PARTS) do
-    if app.ports.modules.list(part[2])[1] == part[2] then -- until every part has landed
-      local built, err, code = require(part[2]).new(app)
-      if not built then
-        return nil, ("%s: %s"):format(part[1], err), code
-      end
-      app[part[1]] = built
+    local built, err, code = part[2](app)
+    if not built then
+      return nil, ("%s: %s"):format(part[1], err), code
     end
+    app[part[1]] = built
   end
   return true
 end

@@ -16,11 +16,11 @@ local function handler(app)
     pid = app.ports.sys.getpid(),
     started_at = time.rfc3339(app.started_at),
     conversations = counts.conversations,
-    shells = app.shells and app.shells:count() or 0,
+    shells = app.shells:count(),
     providers = status.providers(app),
     roots = status.roots(app),
     config = status.config(app),
-    sandbox = app.sandbox and app.sandbox:status(),
+    sandbox = app.sandbox:status(),
   }
 end
 
