@@ -1,0 +1,157 @@
+-- The launch plan: every rule of roots, masks, floors, order and refusal as a row.
+local plan = require "efr.sbx.plan"
+local world = dofile((os.getenv("EFR_SOURCE") or ".") .. "/spec/sbx/world.lua")
+
+local function mounts_of(changes, files)
+  return world.mounts(assert(plan.build(world.spec(changes, files))))
+end
+
+local function has(list, wanted)
+  for _, entry in ipairs(list) do
+    if entry == wanted then return true end
+  end
+  return false
+end
+
+local function shows(row)
+  local mounts = mounts_of(row.spec, row.files)
+  for _, wanted in ipairs(row.has or {}) do
+    assert.is_true(has(mounts, wanted), wanted .. " is missing in\n" .. table.concat(mounts, "\n"))
+  end
+  for _, unwanted in ipairs(row.lacks or {}) do
+    assert.is_false(has(mounts, unwanted), unwanted .. " is there")
+  end
+end
+
+describe("sbx.plan", function()
+  local rows = {
+    { "the project is a root", has = { "root /home/u/p/app" } },
+    { "/tmp, /var/tmp and the runtime directory are the call's own",
+      has = { "private /tmp", "private /var/tmp", "runtime /run/user/1000" } },
+    { "the scratch directory is a root inside the masked data root",
+      spec = { scratch = "/home/u/.local/share/efr/scratch/one" },
+      has = { "mask /home/u/.local/share/efr", "root /home/u/.local/share/efr/scratch/one" } },
+    { "roots of the settings and of the call",
+      spec = { write_roots = { "/home/u/w" }, extra_write = { "/opt/x" } },
+      files = { ["/home/u/w"] = "dir", ["/opt/x"] = "dir" },
+      has = { "root /home/u/w", "root /opt/x" } },
+    { "a root is the real directory behind a link",
+      spec = { write_roots = { "/home/u/l" } },
+      files = { ["/home/u/l"] = { link = "/opt/x" }, ["/opt/x"] = "dir" },
+      has = { "root /opt/x" }, lacks = { "root /home/u/l" } },
+    { "a missing root and one that is a file are skipped",
+      spec = { write_roots = { "/home/u/none", "/home/u/f" } }, files = { ["/home/u/f"] = "file" },
+      lacks = { "root /home/u/none", "root /home/u/f" } },
+    { "without a project nothing of the user's is writable",
+      spec = { project_root = false }, lacks = { "root /home/u/p/app" } },
+    { "efr's roots and the socket directories are masked",
+      has = { "mask /home/u/.local/state/efr", "mask /run/user" } },
+    { "git: .git is pinned, its settings and hooks are floors",
+      files = { ["/home/u/p/app/.git"] = "dir", ["/home/u/p/app/.git/config"] = "file",
+        ["/home/u/p/app/.git/hooks"] = "dir" },
+      has = { "pin /home/u/p/app/.git", "floor /home/u/p/app/.git/config",
+        "floor /home/u/p/app/.git/hooks" },
+      lacks = { "floor /home/u/p/app/.git/config.worktree" } },
+    { "git: a .git file is a floor", files = { ["/home/u/p/app/.git"] = "file" },
+      has = { "floor /home/u/p/app/.git" } },
+    { "git: a linked hooks directory in a root makes its target a floor",
+      files = { ["/home/u/p/app/.git"] = "dir", ["/home/u/p/app/.git/hooks"] = { link = "../h" },
+        ["/home/u/p/app/h"] = "dir" },
+      has = { "floor /home/u/p/app/h" } },
+    { "a startup file that leads into a root is a floor",
+      files = { ["/home/u/.zshrc"] = { link = "p/app/zshrc" }, ["/home/u/p/app/zshrc"] = "file" },
+      has = { "floor /home/u/p/app/zshrc" } },
+    { "a startup file outside of every root needs no floor",
+      files = { ["/home/u/.zshrc"] = "file" }, lacks = { "floor /home/u/.zshrc" } },
+    { "efr's settings inside a root are a floor",
+      spec = { write_roots = { "/home/u/.config" } }, has = { "floor /home/u/.config/efr" } },
+    { "ZDOTDIR counts", spec = { env = { PATH = "/bin", ZDOTDIR = "/home/u/p/app/z" } },
+      files = { ["/home/u/p/app/z/.zshrc"] = "file" }, has = { "floor /home/u/p/app/z/.zshrc" } },
+    { "a mask beats a floor", spec = { masks = { "/home/u/p/app/zshrc" } },
+      files = { ["/home/u/.zshrc"] = { link = "p/app/zshrc" }, ["/home/u/p/app/zshrc"] = "file" },
+      has = { "mask /home/u/p/app/zshrc" }, lacks = { "floor /home/u/p/app/zshrc" } },
+  }
+  for _, row in ipairs(rows) do
+    it(row[1], function() shows(row) end)
+  end
+
+  local refusals = {
+    { "/ as a root", spec = { write_roots = { "/" } }, text = "holds the home directory" },
+    { "the home directory", spec = { write_roots = { "/home/u" } }, text = "home directory" },
+    { "above the home directory", spec = { write_roots = { "/home" } }, text = "home directory" },
+    { "the home directory behind a link", spec = { write_roots = { "/l" } },
+      files = { ["/l"] = { link = "/home/u" } }, text = "home directory" },
+    { "the real home directory", spec = { home = "/h", write_roots = { "/home/u" } },
+      files = { ["/h"] = { link = "/home/u" } }, text = "home directory" },
+    { "a root at a mask", spec = { write_roots = { "/home/u/.ssh" } }, text = "is hidden" },
+    { "a root inside a mask", spec = { write_roots = { "/home/u/.ssh/x" } },
+      files = { ["/home/u/.ssh/x"] = "dir" }, text = "is hidden" },
+    { "a root inside efr's data", spec = { write_roots = { "/home/u/.local/share/efr/x" } },
+      files = { ["/home/u/.local/share/efr/x"] = "dir" }, text = "is hidden" },
+    { "a scratch directory that leads elsewhere", spec = { scratch = "/home/u/s" },
+      files = { ["/home/u/s"] = { link = "/home/u/.ssh" } }, text = "is hidden" },
+    { "a root at a floor", spec = { write_roots = { "/home/u/.config/efr" } },
+      text = "is protected" },
+    { "a root inside a floor",
+      spec = { write_roots = { "/home/u/p/app/.git/hooks/x" } },
+      files = { ["/home/u/p/app/.git"] = "dir", ["/home/u/p/app/.git/hooks"] = "dir",
+        ["/home/u/p/app/.git/hooks/x"] = "dir" }, text = "is protected" },
+    { "/tmp as a root", spec = { write_roots = { "/tmp" } }, text = "its own" },
+    { "a root in /dev", spec = { write_roots = { "/dev/shm" } }, files = { ["/dev/shm"] = "dir" },
+      text = "its own" },
+    { "a linked .git", files = { ["/home/u/p/app/.git"] = { link = "/opt/g" },
+      ["/opt/g"] = "dir" }, text = "is a link" },
+    { "a linked .git/config", files = { ["/home/u/p/app/.git"] = "dir",
+      ["/home/u/p/app/.git/config"] = { link = "../c" }, ["/home/u/p/app/c"] = "file" },
+      text = "is a link" },
+    { "a floor behind a link that the call could change",
+      spec = { write_roots = { "/home/u/.config" } },
+      files = { ["/home/u/.config/fish"] = { link = "/opt/fish" }, ["/opt/fish"] = "dir" },
+      text = "could change" },
+    { "a mask that would hide everything", spec = { masks = { "/m" } },
+      files = { ["/m"] = { link = "/" } }, text = "cannot be hidden" },
+    { "a hidden directory to start in", spec = { cwd = "/home/u/.ssh" }, text = "is hidden" },
+    { "an empty PATH entry", spec = { env = { PATH = "/bin::/usr/bin" } }, text = "PATH" },
+    { "a PATH that ends in a colon", spec = { env = { PATH = "/bin:" } }, text = "PATH" },
+    { "a relative PATH entry", spec = { env = { PATH = "bin:/bin" } }, text = "PATH" },
+    { "a directory that is not normal", spec = { cwd = "/home/u/../x" }, text = "normal path" },
+  }
+  for _, row in ipairs(refusals) do
+    it("refuses " .. row[1], function()
+      local fields, err, code = plan.build(world.spec(row.spec, row.files))
+      assert.is_nil(fields)
+      assert.is_truthy(err:find(row.text, 1, true), err)
+      assert.are.equal("EFR_SANDBOX", code)
+    end)
+  end
+
+  it("sorts by depth, then kind, and drops duplicates", function()
+    local sorted = plan.sort({
+      { kind = "floor", path = "/a/b" }, { kind = "root", path = "/a/b" },
+      { kind = "mask", path = "/a/b" }, { kind = "mask", path = "/z" },
+      { kind = "pin", path = "/a/b" }, { kind = "root", path = "/a/b" },
+      { kind = "private", path = "/tmp" }, { kind = "floor", path = "/a" },
+    })
+    local seen = {}
+    for i, mount in ipairs(sorted) do seen[i] = mount.kind .. " " .. mount.path end
+    assert.are.same({ "mask /z", "private /tmp", "floor /a", "mask /a/b", "root /a/b", "pin /a/b",
+      "floor /a/b" }, seen)
+  end)
+
+  it("encodes fields with a NUL after each, and no field that holds one", function()
+    assert.are.equal("a\0\0b\0", plan.encode({ "a", "", "b" }))
+    assert.is_nil(plan.encode({ "a\0b" }))
+    assert.is_nil(plan.encode({ ("x"):rep(1024 * 1024) }))
+  end)
+
+  it("makes the golden plan, which the launcher's own tests read too", function()
+    local fields = assert(plan.build(world.spec(nil, {
+      ["/home/u/p/app/.git"] = "dir", ["/home/u/p/app/.git/config"] = "file",
+    })))
+    local path = (os.getenv("EFR_SOURCE") or ".") .. "/tests/golden/sbx/plan"
+    local file = assert(io.open(path, "rb"))
+    local golden = file:read("a")
+    file:close()
+    assert.are.equal((golden:gsub("\n", "\0")), plan.encode(fields))
+  end)
+end)
