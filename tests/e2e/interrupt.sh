@@ -21,7 +21,7 @@ see 'added-2'
 mark
 type_line ', please sleep'
 see 'started-42'
-leftovers | grep -q 'sleep 424' || fail 'the call does not run'
+contains "$(leftovers)" 'sleep 424' 'the running call'
 mark
 keys C-c
 see 'interrupted after'

@@ -61,7 +61,7 @@ model() { cat >"$T/model.lua"; }
 
 project() { efr project add "${1:-$P}" >/dev/null; }
 
-daemon_pid() { sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$run/daemon.json" 2>/dev/null; }
+daemon_pid() { sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$run/daemon.json" 2>/dev/null || true; }
 
 # wait_gone PID: until the process is gone, with a limit.
 wait_gone() { python3 "$tests/e2e/gone.py" "$limit" "$@" || fail "process $* lives on"; }
