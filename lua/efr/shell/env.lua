@@ -40,6 +40,7 @@ end
 ---@field assets string  directory of the integration
 ---@field control string  the shell's own directory
 ---@field cwd string
+---@field scratch string?  $SCRATCH of the conversation
 
 ---@param opts efr.shell.EnvOptions
 ---@return string[]  "NAME=value", sorted
@@ -55,6 +56,7 @@ function M.build(opts)
   vars.PATH = vars.PATH or "/usr/local/bin:/usr/bin:/bin"
   vars.TERM, vars.COLORTERM = "xterm-256color", "truecolor"
   vars.PWD, vars.EFR_HIDDEN_SHELL = opts.cwd, "1"
+  vars.SCRATCH = opts.scratch
   for _, name in ipairs(PAGERS) do vars[name] = "cat" end
   vars.AWS_PAGER = ""
   for _, name in ipairs(EDITORS) do vars[name] = opts.assets .. "/editor" end

@@ -82,6 +82,7 @@ function Pool:_make(id, opts)
     env = function(cwd)
       return env.build {
         environ = environ, user = user, assets = self._assets, control = control, cwd = cwd,
+        scratch = opts.scratch,
       }
     end,
   }
@@ -89,7 +90,7 @@ end
 
 ---The shell of a conversation. It starts with its first command.
 ---@param conversation_id string  a file name
----@param opts {cwd: string?, on_event: fun(kind: string, fields: table)?}
+---@param opts {cwd: string?, scratch: string?, on_event: fun(kind: string, fields: table)?}
 ---@return efr.Hidden?
 ---@return string? err
 ---@return string? code
