@@ -62,9 +62,13 @@ local function plain_view(self, options)
   }
 end
 
+local function is_screen(env)
+  local term = env.environ.TERM or ""
+  return env:is_tty(1) and term ~= "" and term ~= "dumb"
+end
+
 local function open_view(self, options)
-  local dumb = (self.env.environ.TERM or "") == "" or self.env.environ.TERM == "dumb"
-  if not self.env:is_tty(1) or dumb then
+  if not self.on_screen then
     return plain_view(self, options)
   end
   options.after = function()
@@ -169,7 +173,6 @@ function Follow:_subscribe()
   local id, why, kind = self.link:stream("conversation.subscribe", {
     conversation_id = self.conversation_id,
     after_seq = self.turn.seq,
-    answers_input = self.keys ~= nil,
     drafts = true,
   }, function(item)
     self:_item(item)
@@ -273,8 +276,10 @@ function M.run(env, link, sent)
     conversation_id = sent.conversation_id,
     done = async.future(),
     overflows = 0,
-    keys = keys.open(env),
+    on_screen = is_screen(env),
   }, Follow)
+  -- A card that nobody sees is not asked here.
+  self.keys = (self.on_screen or env:is_tty(2)) and keys.open(env, self.on_screen) or nil
   self.turn = turn.new({
     id = sent.turn_id,
     now_ms = env.ports.uv.hrtime() // 1000000,

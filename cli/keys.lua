@@ -11,35 +11,48 @@ local M = {}
 local Keys = {}
 Keys.__index = Keys
 
+--- @param quiet boolean typing is not echoed while nothing is asked; false leaves the terminal to
+---   others, such as a pager, until a question opens
 --- @return table? keys nil when this process cannot ask here
-function M.open(env)
+function M.open(env, quiet)
   local tty = env.ports.tty
-  if not env:is_tty(0) or not tty.foreground(0) or not tty.save(0) then
+  if not env:is_tty(0) or not tty.foreground(0) then
     return nil
   end
-  local self = setmetatable({ tty = tty, uv = env.ports.uv, on_key = nil }, Keys)
-  tty.set_mode("quiet")
+  local self = setmetatable({ tty = tty, uv = env.ports.uv, quiet = quiet }, Keys)
+  self:prepare()
   return self
 end
 
---- Sets the modes again after the shell had the terminal.
+--- Sets the modes, also after the shell had the terminal. In the background it is the shell's, and
+--- a read would stop this process.
 function Keys:prepare()
-  if self.tty.foreground(0) and self.tty.save(0) then
+  local ours = self.tty.foreground(0)
+  if ours and (self.quiet or self.on_key) and self.tty.save(0) then
     self.tty.set_mode(self.on_key and "keys" or "quiet")
+  end
+  if not self.on_key then
+    return
+  end
+  self.poll = self.poll or assert(self.uv.new_poll(0))
+  self.poll:stop()
+  if ours then
+    self.poll:start("r", function()
+      self:_read()
+    end)
   end
 end
 
 --- Reads keys from now on; what was typed before is dropped.
 function Keys:listen(on_key)
-  self.tty.flush_input(0)
-  if not self.on_key then
-    self.tty.set_mode("keys")
-    self.poll = assert(self.uv.new_poll(0))
-    self.poll:start("r", function()
-      self:_read()
-    end)
-  end
+  local first = not self.on_key
   self.on_key = on_key
+  if self.tty.foreground(0) then
+    self.tty.flush_input(0)
+  end
+  if first then
+    self:prepare()
+  end
 end
 
 function Keys:_read()
@@ -59,11 +72,14 @@ function Keys:stop()
     self.on_key = nil
     self.poll:close()
     self.poll = nil
-    self.tty.set_mode("quiet")
+    self.tty.restore(false)
+    self:prepare()
   end
 end
 
+--- Gives the terminal back.
 function Keys:close()
+  self.quiet = false
   self:stop()
   self.tty.restore(false)
 end

@@ -10,6 +10,7 @@ local M = {}
 
 local FRAME_MS <const> = 16
 local TICK_MS <const> = 100
+local RESUME_MS <const> = 100
 local STILL_TICK_MS <const> = 1000
 
 local Screen = {}
@@ -40,12 +41,20 @@ function Screen:_watch(name, fn)
 end
 
 -- Stops like any program, with the terminal as the shell knows it. The code after kill runs when
--- the process goes on; the handler of SIGCONT draws again.
+-- the process goes on; the handler of SIGCONT draws again. Without a shell to stop for (an orphaned
+-- process group) the kernel drops the signal, and a timer draws again.
 function Screen:_suspend(handle)
   self.tty.write(1, self.live:finish(self.ctx.cols))
   self.tty.restore(false)
+  self.stopped = true
   handle:stop()
   self.uv.kill(self.sys.getpid(), "sigtstp")
+  self.uv.update_time()
+  self.timer:start(RESUME_MS, 0, function()
+    if self.stopped then
+      self:resume()
+    end
+  end)
   handle:start("sigtstp", function()
     self:_suspend(handle)
   end)
@@ -54,6 +63,8 @@ end
 --- Takes the terminal again after a stop; a new live zone starts where the cursor is.
 function Screen:resume()
   self.live:forget()
+  self.stopped = false
+  self.background = not self.tty.foreground(1)
   if self.prepare then
     self.prepare()
   end
@@ -87,10 +98,8 @@ function M.new(env, turn, opts)
       answers = turn.answers, home = env.home, tick = 0, now_ms = 0,
     },
   }, Screen)
+  self.background = not self.tty.foreground(1)
   self:_size()
-  if self.prepare then
-    self.prepare()
-  end
   self:_watch("sigwinch", function()
     self:_size()
     self:changed(true)
@@ -117,9 +126,17 @@ function Screen:now()
   return self.uv.hrtime() // 1000000
 end
 
-function Screen:_draw()
+-- In the background the screen is the shell's: what is new waits for `fg` or the end. A shell
+-- tells a job that runs already nothing when it comes to the front, so each tick looks.
+function Screen:_draw(last)
+  if self.stopped and not last then
+    return
+  end
   self.timer:stop()
   self.waiting = false
+  if self.background and not last then
+    return self.tty.foreground(1) and self:resume()
+  end
   self.last_ms = self:now()
   self.ctx.now_ms = self.last_ms
   local commit, rows = self.page:frame(self.ctx)
@@ -158,7 +175,7 @@ function Screen:finish()
   if self.closed then
     return
   end
-  self:_draw()
+  self:_draw(true)
   self.closed = true
   self.tty.write(1, self.live:finish(self.ctx.cols))
   self.tty.farewell(1, "")

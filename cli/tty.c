@@ -34,13 +34,24 @@ static volatile sig_atomic_t farewell_current;
 static const int deadly[] = {SIGHUP,  SIGINT, SIGQUIT, SIGTERM, SIGILL,
                              SIGABRT, SIGBUS, SIGFPE,  SIGSEGV};
 
-/* Only async-signal-safe calls. A process in the background may do all this because SIGTTOU is blocked. */
+/* The terminal is ours to put back when our group is in the foreground, or a group that has ended:
+ * a command can leave that behind. Else the shell has it, and it stays as it is. */
+static int is_ours(int fd)
+{
+    pid_t group = tcgetpgrp(fd);
+
+    return group < 0 || group == getpgrp() || (kill(-group, 0) != 0 && errno == ESRCH);
+}
+
+/* Only async-signal-safe calls. */
 static int put_back(int flush)
 {
     sigset_t ttou;
     sigset_t before;
     int rc = 0;
 
+    if (!is_ours(saved.fd))
+        return 0;
     sigemptyset(&ttou);
     sigaddset(&ttou, SIGTTOU);
     sigprocmask(SIG_BLOCK, &ttou, &before);
@@ -60,7 +71,7 @@ static void last_words(void)
 {
     const struct farewell *bye = &farewells[farewell_current];
 
-    if (bye->fd >= 0 && bye->len_bytes > 0)
+    if (bye->fd >= 0 && bye->len_bytes > 0 && is_ours(bye->fd))
         (void)!write(bye->fd, bye->text, bye->len_bytes);
     if (is_saved)
         (void)put_back(0);

@@ -26,8 +26,8 @@ int tty_save(int fd, struct efr_err *err);
 /* Sets a mode on the saved terminal. */
 int tty_set_mode(enum tty_mode mode, struct efr_err *err);
 
-/* Puts the saved state back and forgets it: also restarts stopped output and takes the foreground again. With flush,
- * unread input is thrown away. Without a saved state it does nothing. */
+/* Puts the saved state back and forgets it: also restarts stopped output, and takes the foreground from a group that has
+ * ended. With flush, unread input is thrown away. In the background, or without a saved state, it changes nothing. */
 int tty_restore(int flush, struct efr_err *err);
 
 /* Throws unread input of fd away. */

@@ -61,7 +61,7 @@ end
 
 -- One key on the terminal: y this time, p register, anything else no.
 local function ask(env, cwd)
-  local input = keys.open(env)
+  local input = keys.open(env, false)
   if not input then
     return nil
   end

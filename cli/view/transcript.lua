@@ -88,6 +88,14 @@ function show.call(self, item, ctx)
 end
 
 function show.question(self, item, ctx, commit)
+  if ctx.static then
+    local what = item.summary:gsub("\n+$", ""):gsub("\n", "; ")
+    local out = block.note_rows({ text = "approval needed: " .. what, role = "muted" }, ctx)
+    if item.state ~= "open" then
+      out[#out + 1] = question.answer_row(item)
+    end
+    return out, {}, true
+  end
   if item.state == "open" then
     return {}, card_rows(self, item, ctx, commit), false
   end

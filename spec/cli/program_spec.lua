@@ -268,7 +268,7 @@ describe("efr", function()
       assert.equal(0, efr.ends())
       assert.is_truthy(efr.out:find("first row\r", 1, true))
       assert.is_truthy(efr.out:find("done in", 1, true))
-      assert.is_true(server:requests("conversation.subscribe")[1].params.answers_input)
+      assert.is_true(server:requests("conversation.subscribe")[1].params.drafts)
     end)
 
     it("takes y only after the card stands on the screen", function()
