@@ -147,6 +147,25 @@ describe("config.sections", function()
     end
   end)
 
+  -- A setting that nothing reads would be ignored in silence.
+  it("are each read somewhere", function()
+    local root = os.getenv("EFR_SOURCE") or "."
+    local text = {}
+    for _, name in ipairs(modules.list("efr.")) do
+      local path = name:gsub("%.", "/")
+      path = path:find("^efr/cli/") and path:sub(5) or "lua/" .. path
+      local file = not path:find("/config/sections/") and io.open(root .. "/" .. path .. ".lua")
+      if file then
+        text[#text + 1] = file:read("a")
+        file:close()
+      end
+    end
+    text = table.concat(text, "\n")
+    for _, name in ipairs(SCHEMA.order) do
+      assert(text:find('"' .. name .. '"', 1, true), "nothing reads " .. name)
+    end
+  end)
+
   it("stand in docs/config.md as they are here", function()
     local file = assert(io.open("docs/config.md"))
     local text = file:read("a")

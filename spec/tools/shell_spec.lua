@@ -75,10 +75,19 @@ describe("tools.shell", function()
       truncated = true }
     assert.equal("[exit code 3, cwd /d]", failed.output)
     assert.is_true(failed.is_error and failed.truncated)
-    local contained = run({ outcome = "finished", output = "no\n", exit_code = 1, cwd = "/d" },
-      { launch = "contained" })
-    local want = "^no\n%[exit code 1, cwd /d%]\n%[it ran in the sandbox: "
-    assert.is_truthy(contained.output:find(want))
+  end)
+
+  it("names the sandbox when a failure can come from it", function()
+    local function contained(output, exit_code, launch)
+      local result = { outcome = "finished", output = output, exit_code = exit_code, cwd = "/d" }
+      return run(result, { launch = launch or "contained" }).output
+    end
+    local stopped = contained("touch: Read-only file system\n", 1)
+    assert.is_truthy(stopped:find("^[^\n]*\n%[exit code 1, cwd /d%]\n%[it ran in the sandbox: "))
+    assert.equal("1 test failed\n[exit code 1, cwd /d]", contained("1 test failed\n", 1))
+    assert.equal("Permission denied\n[exit code 0, cwd /d]", contained("Permission denied\n", 0))
+    assert.equal("Permission denied\n[exit code 1, cwd /d]",
+      contained("Permission denied\n", 1, "direct"))
   end)
 
   it("has a text for each other outcome", function()
@@ -86,6 +95,8 @@ describe("tools.shell", function()
     assert.equal("[the command still runs after 30 s and goes on in the hidden shell; its output "
       .. "ends with:]\ntail\n", slow.output)
     assert.is_false(slow.is_error)
+    assert.equal("[the command still runs after 30 s and goes on in the hidden shell; it printed "
+      .. "nothing so far]", run({ outcome = "timeout", output = "" }).output)
     local setup = { outcome = "setup_failed", output = "", setup_error = "no user namespaces" }
     assert.equal("[the sandbox could not start: no user namespaces]",
       run(setup, { launch = "contained" }).output)

@@ -24,6 +24,14 @@ local NETWORK <const> = list.set {
 local NPM_LOCAL <const> = list.set { "run", "test", "build", "lint", "start" }
 local NPM <const> = list.set { "npm", "pnpm", "yarn" }
 
+-- What programs print when the sandbox stopped them.
+local SANDBOX_PHRASES <const> = {
+  "read-only file system", "permission denied", "operation not permitted", "network is unreachable",
+  "could not resolve", "temporary failure in name resolution", "name or service not known",
+}
+local SANDBOX_NOTE <const> = "[it ran in the sandbox: no network but loopback, and writes only in "
+  .. "the project, $SCRATCH and private temporary directories]"
+
 M.name = "shell"
 M.description = [[Runs a command line in the hidden zsh of this conversation. Directory, variables
 and functions stay for the next call; in auto, changes of them that are risky are dropped. Output
@@ -125,20 +133,29 @@ local function with_note(output, note)
   return output .. feed .. note
 end
 
+-- Whether a failure can come from the sandbox. A failing test alone must not bring the note.
+local function smells(output)
+  output = output:lower()
+  for _, phrase in ipairs(SANDBOX_PHRASES) do
+    if output:find(phrase, 1, true) then return true end
+  end
+  return false
+end
+
 local function finished(result, call)
   local note = ("[exit code %d, cwd %s]"):format(result.exit_code, result.cwd or call.ctx.cwd)
-  if result.exit_code ~= 0 and call.ctx.launch == "contained" then
-    note = note .. "\n[it ran in the sandbox: no network but loopback; writes only in the project, "
-      .. "$SCRATCH and private temporary directories]"
+  if result.exit_code ~= 0 and call.ctx.launch == "contained" and smells(result.output) then
+    note = note .. "\n" .. SANDBOX_NOTE
   end
   return with_note(result.output, note), result.exit_code ~= 0
 end
 
 local function timed_out(result, call)
-  local note = ("[the command still runs after %d s and goes on in the hidden shell%s]\n")
-    :format(call.seconds, result.output == "" and "; it printed nothing so far"
-      or "; its output ends with:")
-  return note .. result.output, false
+  local note = ("[the command still runs after %d s and goes on in the hidden shell; %s]")
+  if result.output == "" then
+    return note:format(call.seconds, "it printed nothing so far"), false
+  end
+  return note:format(call.seconds, "its output ends with:") .. "\n" .. result.output, false
 end
 
 local function setup_failed(result, call)
