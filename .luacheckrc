@@ -3,7 +3,7 @@ codes = true
 self = false
 max_line_length = 100
 max_cyclomatic_complexity = 15
-ignore = { "212/_.*" } -- unused argument with a leading underscore
+ignore = { "21[12]/_.*" } -- unused with a leading underscore
 exclude_files = { "build" }
 files["spec"] = { std = "+busted" }
 files["lua/efr/meta"] = { ignore = { "212", "241" } } -- stubs have parameters and no bodies

@@ -74,6 +74,21 @@ local function report(program, sys, text)
   sys.write_fd(2, program .. ": " .. tostring(text) .. "\n")
 end
 
+-- Runs the entry module and turns what it does into an exit code.
+local function run_entry(entry, ports, args)
+  local sys = ports.sys
+  local function trace(message)
+    return sys.traceback(coroutine.running(), tostring(message))
+  end
+  local main = require(entry.module)
+  local ok, result, message = xpcall(main.run, trace, ports, args)
+  if ok and result then
+    return result
+  end
+  report(entry.program, sys, ok and (message or "failed") or result)
+  return ok and 1 or EXIT_BUG
+end
+
 ---Runs a program. The entry module's run(ports, args) returns an exit code, or nil and a message.
 ---@param role "daemon"|"cli"
 ---@param args string[]
@@ -83,16 +98,9 @@ function M.start(role, args)
   local entry = assert(ENTRY[role], "unknown role")
   local ports = make_ports(require("efr.modules").native())
   local async = setup_tasks(ports)
-  local sys = ports.sys
-  local main = require(entry.module)
   local code
   local task = async.spawn(function()
-    local result, message = main.run(ports, args)
-    if not result then
-      report(entry.program, sys, message or "failed")
-      result = 1
-    end
-    code = result
+    code = run_entry(entry, ports, args)
     if rawget(ports, "uv") then
       ports.uv.stop()
     end
@@ -100,13 +108,10 @@ function M.start(role, args)
   if not task.done then
     ports.uv.run()
   end
-  if code then
-    return code
-  end
   if not task.done then
-    report(entry.program, sys, "stopped while waiting for something that cannot come")
+    report(entry.program, ports.sys, "stopped while waiting for something that cannot come")
   end
-  return EXIT_BUG
+  return code or EXIT_BUG
 end
 
 return M

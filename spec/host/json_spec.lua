@@ -68,7 +68,8 @@ describe("json", function()
     end)
 
     it("never quotes the text in its errors", function()
-      for _, text in ipairs({ [["sk-secret]], [[{"k":sk-secret}]], [[{"sk-secret":1,"sk-secret":2}]] }) do
+      local rows = { [["sk-secret]], [[{"k":sk-secret}]], [[{"sk-secret":1,"sk-secret":2}]] }
+      for _, text in ipairs(rows) do
         assert.is_nil(refused(text, "JSON"):find("secret", 1, true))
       end
     end)

@@ -7,7 +7,8 @@ local uv = require("luv")
 
 describe("proc", function()
   local function sh(line, more)
-    local options = { path = "/bin/sh", argv = { "sh", "-c", line }, env = { "PATH=/usr/bin:/bin" } }
+    local options = { path = "/bin/sh", argv = { "sh", "-c", line } }
+    options.env = { "PATH=/usr/bin:/bin" }
     for key, value in pairs(more or {}) do
       options[key] = value
     end
@@ -114,7 +115,8 @@ describe("proc", function()
   it("starts daemons that are nobody's child", function()
     local path = os.tmpname()
     os.remove(path)
-    local options = sh("set -- $(ps -o ppid=,pgid=,sid=,tty= -p $$); echo $1 $2 $4; umask; exec sleep 60")
+    local line = "set -- $(ps -o ppid=,pgid=,sid=,tty= -p $$); echo $1 $2 $4; umask; "
+    local options = sh(line .. "exec sleep 60")
     options.output_path = path
     local pid = assert(proc.start_daemon(options))
     local text
@@ -126,6 +128,7 @@ describe("proc", function()
     assert.are.equal(tonumber("600", 8), fs.stat(path).mode)
     assert(sys.kill(pid, sys.SIGKILL))
     os.remove(path)
-    assert.are.equal("ENOENT", select(3, proc.start_daemon({ path = "/none", argv = {}, env = {} })))
+    local none = { path = "/none", argv = {}, env = {} }
+    assert.are.equal("ENOENT", select(3, proc.start_daemon(none)))
   end)
 end)

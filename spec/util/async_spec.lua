@@ -308,6 +308,28 @@ describe("util.async", function()
       assert.are.equal("timeout", got()[2])
     end)
 
+    it("raises an error at once only in the waiting task", function()
+      local message
+      async.spawn(function()
+        local _, err = pcall(async.with_timeout, 10, function()
+          error("early")
+        end)
+        message = err
+      end)
+      assert.matches("early", message)
+      assert.are.same({}, clock.errors)
+    end)
+
+    it("reports an error that comes after the timeout", function()
+      run(10, function()
+        async.sleep(20)
+        error("late")
+      end)
+      clock.advance(30)
+      assert.are.equal(1, #clock.errors)
+      assert.matches("late", clock.errors[1])
+    end)
+
     it("raises the error of the function in the waiting task", function()
       run(10, function()
         async.sleep(1)

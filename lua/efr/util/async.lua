@@ -50,6 +50,7 @@ local depth = 0
 ---@field values? table  packed results, only when it ended well
 ---@field err? string  message with traceback, only when it failed
 ---@field _waiters function[]
+---@field _owned? boolean  somebody takes its error, though no task waits for it yet
 local Task = {}
 Task.__index = Task
 
@@ -59,7 +60,7 @@ local function finish(task, values, err)
   task.err = err
   local waiters = task._waiters
   task._waiters = {}
-  if err and #waiters == 0 then
+  if err and #waiters == 0 and not task._owned then
     config.on_error(err)
   end
   for _, wake in ipairs(waiters) do
@@ -109,19 +110,23 @@ local function resume(co, values)
   drain()
 end
 
----Starts fn in a task of its own; it runs at once until its first wait.
----@param fn function
----@param ... any  arguments of fn
----@return efr.Task
-function M.spawn(fn, ...)
+local function start_task(fn, owned, ...)
   local co = coroutine.create(fn)
-  local task = setmetatable({ done = false, _waiters = {} }, Task)
+  local task = setmetatable({ done = false, _waiters = {}, _owned = owned }, Task)
   tasks[co] = task
   run(co, pack(...))
   if depth == 0 then
     drain()
   end
   return task
+end
+
+---Starts fn in a task of its own; it runs at once until its first wait.
+---@param fn function
+---@param ... any  arguments of fn
+---@return efr.Task
+function M.spawn(fn, ...)
+  return start_task(fn, false, ...)
 end
 
 ---Waits until resume is called and gives its values. start gets resume, which may be called at
@@ -344,7 +349,7 @@ function M.with_timeout(ms, fn)
   local stop
   local task
   local timed_out = M.await(function(wake)
-    task = M.spawn(fn)
+    task = start_task(fn, true)
     if task.done then
       return wake(false)
     end
@@ -355,6 +360,7 @@ function M.with_timeout(ms, fn)
       wake(false)
     end
     stop = config.timer(ms, function()
+      task._owned, task._waiters = false, {} -- from now on its error goes to on_error
       wake(true)
     end)
   end)
