@@ -1,0 +1,20 @@
+/* Fuzzes the broker's reading of a socket address: never beyond the bytes, always a string. */
+#include "broker.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[BROKER_ADDRESS_MAX + 1];
+    if (size > BROKER_ADDRESS_MAX)
+        return 0;
+    memset(path, 'z', sizeof path);
+    if (broker_read_address(data, size, path) == BROKER_PATH &&
+        (!memchr(path, '\0', sizeof path) || path[0] == '\0'))
+        abort();
+    return 0;
+}

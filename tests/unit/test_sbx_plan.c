@@ -1,0 +1,122 @@
+/* The plan parser: the golden plan that the Lua side makes too, and refusals. */
+#include "plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NONCE "0123456789abcdef0123456789abcdef"
+#define HEAD                                                                             \
+    "efr-plan\0"                                                                         \
+    "1\0nonce\0" NONCE "\0uid\0"                                                         \
+    "1000\0cwd\0/p\0tmp\0/s\0"
+#define MOUNTS "private\0/tmp\0private\0/var/tmp\0runtime\0/run/user/1\0"
+#define TAIL "arg\0true\0end\0"
+
+static void golden_plan(void **state)
+{
+    (void)state;
+    static char bytes[65536];
+    const char *source = getenv("EFR_SOURCE");
+    char path[500];
+    char message[400] = "";
+    struct plan plan;
+    (void)snprintf(path, sizeof path, "%s/tests/golden/sbx/plan", source ? source : ".");
+    FILE *file = fopen(path, "rbe");
+    assert_non_null(file);
+    size_t len = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] == '\n')
+            bytes[i] = '\0';
+    assert_int_equal(plan_parse(&plan, bytes, len, message, sizeof message), 0);
+    assert_string_equal(plan.cwd, "/home/u/p/app");
+    assert_string_equal(plan.runtime, "/run/user/1000");
+    assert_int_equal(plan.uid, 1000);
+    assert_true(plan.records);
+    assert_string_equal(plan.argv.items[0], "/usr/bin/zsh");
+    assert_null(plan.argv.items[plan.argv.count]);
+    assert_int_equal(plan.mounts[plan.mount_count - 1].kind, MOUNT_FLOOR);
+    plan_finish(&plan);
+}
+
+static const struct refusal {
+    const char *bytes;
+    size_t len;
+    const char *message;
+} REFUSALS[] = {
+#define ROW(text, why)                                                                   \
+    {                                                                                    \
+        text, sizeof(text) - 1, why                                                      \
+    }
+    ROW("", "not a plan"),
+    ROW("efr-plan\0", "this launcher reads plans of version 1"),
+    ROW("efr-plan\0"
+        "1",
+        "this launcher reads plans of version 1"),
+    ROW(HEAD MOUNTS "arg\0true\0", "the plan has no end"),
+    ROW(HEAD MOUNTS "arg\0true\0end", "the plan has no end"),
+    ROW(HEAD MOUNTS TAIL "x", "bytes after the end of the plan"),
+    ROW(HEAD MOUNTS "end\0", "no command"),
+    ROW(HEAD MOUNTS "arg\0\0end\0", "no command"),
+    ROW(HEAD TAIL, "nonce, cwd, tmp or runtime is missing"),
+    ROW(HEAD "private\0/tmp\0runtime\0/r/u\0" TAIL,
+        "/tmp and /var/tmp are not both private"),
+    ROW(HEAD MOUNTS "set\0A\0", "set has too few fields"),
+    ROW(HEAD MOUNTS "set\0A=B\0c\0" TAIL, "set: not a variable name: A=B"),
+    ROW(HEAD MOUNTS "records\0yes\0" TAIL, "records is not 1"),
+    ROW(HEAD "root\0/a/\0" TAIL, "not an absolute, normal path: /a/"),
+    ROW(HEAD "root\0/a//b\0" TAIL, "not an absolute, normal path: /a//b"),
+    ROW(HEAD "root\0/a/.\0" TAIL, "not an absolute, normal path: /a/."),
+    ROW(HEAD "root\0a\0" TAIL, "not an absolute, normal path: a"),
+    ROW(HEAD "mask\0/dev/null\0" TAIL, "/dev/null lies in a tree of the kernel"),
+    ROW(HEAD "private\0/home\0" TAIL, "/home: only /tmp and /var/tmp are private"),
+    ROW(HEAD "root\0/tmp\0" TAIL, "/tmp: only /tmp and /var/tmp are private"),
+    ROW(HEAD "root\0/a/b\0root\0/a\0" TAIL, "mounts are not sorted at /a"),
+    ROW(HEAD "floor\0/a\0mask\0/b\0" TAIL, "mounts are not sorted at /b"),
+    ROW(HEAD "uid\0"
+             "01x\0" TAIL,
+        "uid is not a number"),
+    ROW(HEAD "uid\0-1\0" TAIL, "uid is not a number"),
+    ROW(HEAD "uid\0"
+             "99999999999\0" TAIL,
+        "uid is not a number"),
+};
+
+static void refusals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++) {
+        struct plan plan;
+        char message[400] = "";
+        assert_int_equal(plan_parse(&plan, REFUSALS[i].bytes, REFUSALS[i].len, message,
+                                    sizeof message),
+                         -1);
+        assert_string_equal(message, REFUSALS[i].message);
+        plan_finish(&plan);
+    }
+}
+
+static void below(void **state)
+{
+    (void)state;
+    assert_true(path_below("/a/b", "/a"));
+    assert_true(path_below("/a", "/"));
+    assert_false(path_below("/a", "/a"));
+    assert_false(path_below("/ab", "/a"));
+    assert_false(path_below("/", "/"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_plan),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(below),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
