@@ -382,6 +382,21 @@ describe("conv: interrupts, questions, streaming", function()
     assert.equal(2, #w.store.messages)
   end)
 
+  it("tells the model of a call that the end of the daemon stopped", function()
+    opened()
+    w.run_line = function(opts)
+      return async.await(function(resume)
+        opts.token:on_cancel(function() resume({ outcome = "interrupted", output = "" }) end)
+      end)
+    end
+    w:reply(answer(nil, { { "shell", { command = "x" } }, { "shell", { command = "y" } } }))
+    async.spawn(function() w.app.conversations:close() end)
+    local saved = w.store.messages[#w.store.messages].message
+    assert.is_truthy(saved:find("efr was stopped while this call ran", 1, true))
+    assert.is_truthy(saved:find("efr was stopped before this call ran", 1, true))
+    assert.is_nil(saved:find("The user interrupted", 1, true))
+  end)
+
   it("gives a terminal its own conversation until it was idle or its shell ended", function()
     opened()
     local function from(tty, pid)

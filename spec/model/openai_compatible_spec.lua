@@ -277,6 +277,13 @@ describe("model.openai_compatible", function()
     assert.matches("base_url", last().message)
   end)
 
+  it("fails when no request can be made", function()
+    http.request = function() return nil, "libcurl is not installed", "EFR_UNAVAILABLE" end
+    start()
+    assert.equal("Transport", last().class)
+    assert.matches("libcurl is not installed", last().message)
+  end)
+
   it("tries a refused connection again and then names the base URL", function()
     http.script = function(_, _, out) out.done("connection refused", "EFR_CONNECT") end
     start()

@@ -45,8 +45,19 @@ M.INTERRUPTED_BEFORE = "The user interrupted the turn before this call ran." ---
 M.INTERRUPTED_RUNNING =
   "[The user interrupted the turn while this call ran; it was stopped.]" ---@type string
 M.TURN_ENDED = "The turn ended before this call ran." ---@type string
+M.STOPPED_BEFORE = "efr was stopped before this call ran." ---@type string
+M.STOPPED_RUNNING = "[efr was stopped while this call ran, and the call with it.]" ---@type string
 M.UNFINISHED = "The call did not finish. It may or may not have run." ---@type string
 M.EXPIRED = "Nobody answered the question about this call; it did not run." ---@type string
+
+---The text for a call that an end of the turn cut off.
+---@param reason string  why the turn was stopped: "interrupt" or "shutdown"
+---@param running boolean  the call ran already
+---@return string
+function M.cut_off(reason, running)
+  if reason == "shutdown" then return running and M.STOPPED_RUNNING or M.STOPPED_BEFORE end
+  return running and M.INTERRUPTED_RUNNING or M.INTERRUPTED_BEFORE
+end
 
 ---@param tool string
 ---@return string

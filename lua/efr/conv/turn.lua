@@ -179,7 +179,7 @@ local function run_calls(turn, calls)
     elseif turn.outcome.kind == "failed" then
       call.result = { output = prompt.TURN_ENDED, is_error = true }
     else
-      call.result = { output = prompt.INTERRUPTED_BEFORE, is_error = true }
+      call.result = { output = prompt.cut_off(turn.token.reason, false), is_error = true }
     end
     content[i] = {
       kind = "tool_result",

@@ -338,7 +338,8 @@ function Provider:start(request, on_event)
         ("the provider scripted has no model %s"):format(tostring(request.model)),
         { model = request.model }))
     end
-    play(self, request, emit, state)
+    local ok, why = pcall(play, self, request, emit, state)
+    if not ok then emit(errors.new("InvalidStream", "internal: " .. tostring(why))) end
   end)
   return { cancel = function() state.cancelled = true end }
 end

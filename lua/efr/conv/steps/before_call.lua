@@ -17,7 +17,7 @@ end
 ---@return true|nil
 function M.run(turn, call)
   if turn:is_stopped() then
-    return refuse.call(turn, call, prompt.INTERRUPTED_BEFORE,
+    return refuse.call(turn, call, prompt.cut_off(turn.token.reason, false),
       { kind = "interrupted", reason = "the turn was interrupted" })
   end
   return turn:record({ events.make("tool_call_started", {

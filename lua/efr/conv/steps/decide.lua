@@ -112,7 +112,7 @@ local function ask(turn, call, decision)
   end
   turn:record({ events.make("approval_expired", { call_id = call.id }) })
   if answer == "interrupted" then
-    return refuse.call(turn, call, prompt.INTERRUPTED_BEFORE,
+    return refuse.call(turn, call, prompt.cut_off(turn.token.reason, false),
       { kind = "interrupted", reason = "the turn was interrupted" })
   end
   return refuse.call(turn, call, prompt.EXPIRED,

@@ -29,11 +29,11 @@ local function follow_output(turn, call)
   return updates
 end
 
-local function interrupted(result)
+local function interrupted(turn, result)
   local output = result and result.output or ""
   if output ~= "" then output = output .. "\n" end
   return {
-    output = output .. prompt.INTERRUPTED_RUNNING,
+    output = output .. prompt.cut_off(turn.token.reason, true),
     is_error = true,
     truncated = result and result.truncated,
     exit_code = result and result.exit_code,
@@ -55,7 +55,7 @@ function M.run(turn, call)
     result = { output = "The tool failed with an internal error of efr.", is_error = true }
   end
   -- A call that was complete before the interrupt keeps its own result.
-  if turn.token.cancelled and (call.stopped or not ok) then result = interrupted(result) end
+  if turn.token.cancelled and (call.stopped or not ok) then result = interrupted(turn, result) end
   call.result = result
   return true
 end
