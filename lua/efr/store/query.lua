@@ -80,11 +80,20 @@ function Query:list(opts)
   return found, cursor
 end
 
+-- The event is decoded when somebody asks for it: clients get the stored text as it is.
 local function as_rows(self, found)
+  local lazy = { __index = function(row, key)
+    if key == "event" then
+      local event = self.json.decode(rawget(row, "payload"))
+      rawset(row, "event", event)
+      return event
+    end
+    return nil
+  end }
   for _, row in ipairs(found) do
     row.at = row.created_at
     row.created_at = nil
-    row.event = self.json.decode(row.payload)
+    setmetatable(row, lazy)
   end
   return found
 end
@@ -109,7 +118,7 @@ end
 
 --- Events of a conversation, oldest first. With `after`: the first that follow it; else the newest
 --- before `before` (nil = the end). `max_bytes` bounds the payloads (of the newest, without after).
---- Each: {seq, at, kind, conversation_id, turn_id, payload (text), event (decoded)}.
+--- Each: {seq, at, kind, conversation_id, turn_id, payload (text), event (decoded when used)}.
 --- @param opts {after: integer|nil, before: integer|nil, limit: integer, max_bytes: integer|nil}
 --- @return table[]|nil events, boolean|string|nil more  (or message, code)
 function Query:events(id, opts)
