@@ -7,8 +7,11 @@ local M = { summary = "daemon health" }
 
 function M.add(_) end
 
+-- A server of one's own often asks for no key.
+local KEY_OPTIONAL <const> = { ["openai-compatible"] = true }
+
 local function provider_words(provider, now_us)
-  local words = "not logged in"
+  local words = KEY_OPTIONAL[provider.provider] and "no key" or "not logged in"
   if provider.logged_in then
     words = "logged in"
     if provider.login == "none" then
@@ -60,7 +63,8 @@ end
 
 local function login_warning(env, providers)
   for _, provider in ipairs(providers) do
-    if provider.active and (not provider.logged_in or provider.key_refused_at) then
+    local missing = not provider.logged_in and not KEY_OPTIONAL[provider.provider]
+    if provider.active and (missing or provider.key_refused_at) then
       local what = provider.logged_in and "the key of %s was refused" or "%s has no login"
       env:warn((what .. "; run: efr login %s"):format(provider.provider, provider.provider))
     end
