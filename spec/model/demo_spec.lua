@@ -5,7 +5,7 @@ local GOOD <const> = {
   { "count=0\n    count=$((count + 2))\n", false },
   { "Success. Replaced 1 match in /p/words.sh.", false },
   { "ok: three words are 3\n[exit code 0, cwd /p]", false },
-  { "zsh:1: read-only file system: /home/u/efr-demo-outside.txt\nstatus 1\n", true },
+  { "zsh:1: read-only file system: /home/u/efr-demo-outside.txt\n[exit code 1, cwd /home/u/words]\n", true },
 }
 
 local function request(call, result)
@@ -35,7 +35,7 @@ describe("model.demo", function()
       assert.matches("something else", answer.text)
     end
     -- A write outside that went through is the worst of them.
-    local answer = demo.answer(request(5, { "status 0\n/home/u/efr-demo-outside.txt", false }))
+    local answer = demo.answer(request(5, { "[exit code 0, cwd /home/u/words]", false }))
     assert.matches("Expected: a write outside the project that is refused", answer.text)
   end)
 
