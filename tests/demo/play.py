@@ -53,5 +53,5 @@ while True:
             os.write(master, lines.pop(0).encode() + b"\r")
             end = time.monotonic() + limit
 os.close(master)
-_, code = os.waitpid(pid, 0)
-sys.exit(status or os.waitstatus_to_exitcode(code) != 0)
+os.waitpid(pid, 0)
+sys.exit(status)
