@@ -86,7 +86,10 @@ local function when_idle(self)
   local mark = self.idle_mark
   async.spawn(function()
     async.sleep(IDLE_MS)
-    if self.idle_mark == mark and not self:is_busy() then self.history:drop() end
+    if self.idle_mark == mark and not self:is_busy() then
+      self.history:drop()
+      collectgarbage()
+    end
   end)
 end
 
