@@ -40,16 +40,29 @@ function M.call_lines(call, home)
   return { rows.safe(call.tool) .. (detail and ": " .. detail or "") }
 end
 
+-- Where a result's own output ends: what follows the exit code is efr's word to the model.
+local function output_end(lines)
+  for i = #lines, 1, -1 do
+    if lines[i]:find("^%[exit code %-?%d+, cwd .*%]$") then
+      return i - 1
+    end
+    if not lines[i]:find("^%[.*%]$") then
+      break
+    end
+  end
+  return #lines
+end
+
 -- The last non-empty lines of an output, each cut to the width.
 local function tail_rows(output, cols)
   local kept = {}
   local lines = rows.lines(output or "")
-  for i = #lines, 1, -1 do
+  for i = output_end(lines), 1, -1 do
     if #kept == TAIL_LINES then
       break
     end
     local line = lines[i]:gsub("%s+$", "")
-    if line ~= "" and not line:find("^%[exit code %-?%d+, cwd .*%]$") then
+    if line ~= "" then
       table.insert(kept, 1, { BAR, { rows.cut(rows.safe(line), cols - 4), "muted" } })
     end
   end

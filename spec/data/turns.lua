@@ -68,7 +68,7 @@ end
 local OPEN <const> = "The first line\nand the open line goes on."
 
 local MAKE_FAILED <const> = "cc -c a.c\nmake: *** No rule to make target 'all'.  Stop.\n"
-  .. "[exit code 2, cwd /home/u/p]"
+  .. "[exit code 2, cwd /home/u/p]\n[it ran in the sandbox: no network but loopback]"
 
 local PIPELINE <const> = "cargo metadata --no-deps --format-version 1 | jq -r '.packages[].name'"
   .. " | sort -u\nls"
