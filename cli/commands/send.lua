@@ -12,6 +12,10 @@ function M.add(parser)
 end
 
 function M.run(args, env)
+  local id = args.conversation
+  if id and not id:find("^%x+%-%x+%-%x+%-%x+%-%x+$") then
+    return nil, "--conversation takes the whole id, not " .. id, "EFR_USAGE"
+  end
   return prompt.run(args, env, { conversation_id = args.conversation })
 end
 
