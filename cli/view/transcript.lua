@@ -137,9 +137,13 @@ local function live_rest(self, live, last, ctx)
     local item = self.turn.blocks[i]
     local more
     if item.kind == "prose" then
-      more = prose.new()
-      local done = more:feed(item, ctx.cols)
-      more = rows.extend(done, more:live_rows(ctx.cols))
+      local writer = prose.new()
+      more = writer:feed(item, ctx.cols)
+      rows.extend(more, writer:live_rows(ctx.cols))
+    elseif item.kind == "question" and item.state == "open" then
+      local keys
+      more, keys = question.card(item, ctx)
+      more[#more + 1] = keys
     else
       local commit, open = show[item.kind](self, item, ctx, live)
       more = rows.extend(commit, open)

@@ -224,7 +224,8 @@ local function resolve(self, call_id, state, origin)
   if question then
     question.state, question.origin = state, origin
   end
-  self.activity = { kind = state == "allowed" and "waiting" or "running" }
+  local tool = question and question.tool
+  self.activity = state == "allowed" and { kind = "waiting" } or { kind = "running", detail = tool }
 end
 
 function on.approval_resolved(self, event)
