@@ -64,4 +64,7 @@ contains "$(cat "$T/err")" "127.0.0.1:$port" 'the base URL'
 # The key is in its own file and nowhere else that efr writes.
 stop_daemon
 equals "$(grep -rlaF "$key" "$HOME" | grep -v '/secrets/openai-compatible.json$' || true)" '' 'files with the key'
-equals "$(efr logout openai-compatible >/dev/null; ls "$HOME/.local/share/efr/secrets")" '' 'after logout'
+equals "$(
+    efr logout openai-compatible >/dev/null
+    ls "$HOME/.local/share/efr/secrets"
+)" '' 'after logout'

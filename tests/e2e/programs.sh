@@ -7,14 +7,14 @@ failed=0
 
 # expect NAME WANTED_CODE WANTED_TEXT COMMAND...: runs it, checks the code and a part of the output.
 expect() {
-  local name=$1 code=$2 text=$3 got rc
-  shift 3
-  got=$("$@" 2>&1)
-  rc=$?
-  if [ "$rc" != "$code" ] || [[ $got != *"$text"* ]]; then
-    printf 'FAIL %s: code %s (not %s), output: %s\n' "$name" "$rc" "$code" "$got"
-    failed=1
-  fi
+    local name=$1 code=$2 text=$3 got rc
+    shift 3
+    got=$("$@" 2>&1)
+    rc=$?
+    if [ "$rc" != "$code" ] || [[ $got != *"$text"* ]]; then
+        printf 'FAIL %s: code %s (not %s), output: %s\n' "$name" "$rc" "$code" "$got"
+        failed=1
+    fi
 }
 
 expect version 0 "efrd " "$bin/efrd" --version
