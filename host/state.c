@@ -229,7 +229,7 @@ static int drain_loop(lua_State *L)
 
 static void attach_loop(lua_State *L, uv_loop_t *loop)
 {
-    uv_loop_t **slot = lua_newuserdatauv(L, sizeof(*slot), 0); // slot
+    uv_loop_t **slot = lua_newuserdatauv(L, sizeof(void *), 0); // slot
     *slot = loop;
     lua_newtable(L);
     lua_pushcfunction(L, drain_loop);
