@@ -120,8 +120,10 @@ end
 ---All messages, oldest first, for a request to `provider`. load() came before.
 ---@param provider string
 ---@param offered table<string, any>  the tools of the request, by name
+---@param running? table[]  the messages of the turn that runs; the same rules show them, so that
+---  they are the same bytes when the turn has ended
 ---@return table[]
-function History:messages(provider, offered)
+function History:messages(provider, offered, running)
   local out = {}
   for _, turn in ipairs(self.turns) do
     for _, message in ipairs(turn.messages) do
@@ -129,6 +131,7 @@ function History:messages(provider, offered)
       out[#out + 1] = foreign and without_raw(self, message) or message
     end
   end
+  if running then table.move(running, 1, #running, #out + 1, out) end
   return show.messages(self.deps.json, out, offered, rewritten_for(self, offered))
 end
 

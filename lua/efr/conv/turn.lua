@@ -192,17 +192,16 @@ local function run_calls(turn, calls)
 end
 
 local function request_of(turn)
-  local messages = turn.conv.history:messages(turn.provider.id, turn.tool_by_name)
-  table.move(turn.messages, 1, #turn.messages, #messages + 1, messages)
+  local history = turn.conv.history
   return {
     conversation_id = turn.conv.id,
     model = turn.settings.model,
     effort = turn.settings.effort,
     system = turn.system,
-    messages = messages,
+    messages = history:messages(turn.provider.id, turn.tool_by_name, turn.messages),
     tools = turn.tools,
     max_output_tokens = turn.max_output_tokens,
-    turn = turn.conv.history:count() + 1,
+    turn = history:count() + 1,
     call = turn.calls,
   }
 end
