@@ -6,5 +6,4 @@ max_cyclomatic_complexity = 15
 ignore = { "21[12]/_.*" } -- unused with a leading underscore
 exclude_files = { "build" }
 files["spec"] = { std = "+busted", max_line_length = 120 }
-files["lua/efr/meta"] = { max_line_length = 120 }
-files["lua/efr/meta"] = { ignore = { "212", "241" } } -- stubs have parameters and no bodies
+files["lua/efr/meta"] = { ignore = { "212", "241" }, max_line_length = 120 } -- stubs have parameters and no bodies
