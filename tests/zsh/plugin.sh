@@ -55,9 +55,9 @@ see 'own-42'
 
 # The history shows what was typed.
 mark
-type_line 'fc -ln -30 > hist; print wrote-$((3+3))'
+type_line 'fc -ln -30 > ~/hist; print wrote-$((3+3))'
 see 'wrote-6'
-hist=$(cat "$HOME/hist" 2>/dev/null || cat hist)
+hist=$(cat "$HOME/hist")
 contains "$hist" "^, don't \"quote\" \*\.c" history
 contains "$hist" '^, history !! !\$ \^a\^b # a hash #too' history
 contains "$hist" "^, first 'row.n?second|^, first 'row" history
