@@ -152,6 +152,17 @@ local function report(env, message, code, data)
   return failure.exit(code)
 end
 
+-- The arguments as the command gets them. A command that takes none pays for no parser.
+local function parse(name, command, args)
+  if command.bare and #args == 0 then
+    return true, {}
+  end
+  if command.words then
+    args = command.words(args)
+  end
+  return parser_of(name, command):pparse(args)
+end
+
 local function run_command(env, name, args)
   local known = false
   for _, module in ipairs(names()) do
@@ -165,10 +176,7 @@ local function run_command(env, name, args)
     env:out(parser_of(name, command):get_help() .. "\n")
     return failure.OK
   end
-  if command.words then
-    args = command.words(args)
-  end
-  local ok, parsed = parser_of(name, command):pparse(args)
+  local ok, parsed = parse(name, command, args)
   if not ok then
     return usage_error(env, parsed, name)
   end

@@ -3,7 +3,7 @@
 local conn = require "efr.cli.conn"
 local when = require "efr.cli.when"
 
-local M = { summary = "daemon health" }
+local M = { summary = "daemon health", bare = true }
 
 function M.add(_) end
 
