@@ -350,6 +350,51 @@ describe("efr", function()
       assert.equal(0, efr.ends())
     end)
 
+    it("leaves the terminal to the shell while it is stopped or in the background", function()
+      serve(function()
+        started()
+      end)
+      local shell = { out = "" }
+      shell.pty = assert(pty.open({
+        path = "/bin/bash", argv = { "bash", "--norc", "--noediting", "-i" },
+        env = environment({ "PS1=ready> ", "EFR=" .. EFR }), cwd = dir, cols = 60, rows = 20,
+      }))
+      shell.pty:on_data(function(bytes)
+        shell.out = shell.out .. bytes
+      end)
+      local function types(keys, sees)
+        shell.out = ""
+        shell.pty:write(keys)
+        wait_for(sees, function()
+          return shell.out:find(sees, 1, true)
+        end)
+      end
+      local function tool(words)
+        event({
+          kind = "tool_call_started", call_id = words, tool = "shell", input = { command = words },
+        })
+      end
+      types('"$EFR" send x\n', "waiting for the model")
+      assert.is_false(shell.pty:modes().echo)
+      types("\26", "ready> ")
+      assert.is_truthy(shell.out:find("\27[?25h", 1, true))
+      assert.is_true(shell.pty:modes().echo)
+      types("bg\n", "ready> ")
+      tool("first call")
+      types("echo ty''ped\n", "typed")
+      assert.is_nil(shell.out:find("first call", 1, true))
+      types("fg\n", "first call")
+      assert.is_false(shell.pty:modes().echo)
+      shell.out = ""
+      completed()
+      wait_for("the shell", function()
+        return shell.out:find("ready> ", 1, true)
+      end)
+      assert.is_true(shell.pty:modes().echo)
+      types("exit $?\n", "exit")
+      shell.pty:close()
+    end)
+
     it("asks for a key without showing it", function()
       serve(function() end, {
         ["admin.login_api_key"] = function(peer, params, id)
