@@ -333,10 +333,11 @@ static json_t *make_value(struct encoder *enc, int arg, int depth)
     case LUA_TLIGHTUSERDATA:
         if (!lua_touserdata(enc->L, arg))
             return json_null();
-        /* fall through */
+        break;
     default:
-        return refuse(enc, "a value of this type has no JSON form");
+        break;
     }
+    return refuse(enc, "a value of this type has no JSON form");
 }
 
 static int append_text(const char *data, size_t len, void *arg)
