@@ -302,7 +302,9 @@ describe("conv: interrupts, questions, streaming", function()
     it("records updates at most every interval and drafts more often, with one offset", function()
       opened()
       local drafts = {}
-      w.app.conversations:drafts(id, function(d) drafts[#drafts + 1] = d end)
+      w.app.conversations:drafts(id, function(d)
+        if d.draft.kind ~= "context" then drafts[#drafts + 1] = d end
+      end)
       local text = ""
       for n = 1, 100 do
         local piece = n % 2 == 0 and "é" or "ab"
@@ -332,7 +334,9 @@ describe("conv: interrupts, questions, streaming", function()
     it("sends the first text at once and never cuts a character", function()
       opened()
       local drafts = {}
-      w.app.conversations:drafts(id, function(d) drafts[#drafts + 1] = d.draft end)
+      w.app.conversations:drafts(id, function(d)
+        if d.draft.kind ~= "context" then drafts[#drafts + 1] = d.draft end
+      end)
       w.provider.emit({ kind = "text_delta", text = "a\xF0\x9F" })
       assert.equal("a", drafts[1].delta)
       w.provider.emit({ kind = "text_delta", text = "\x98\x80b\xC3" })
@@ -345,7 +349,9 @@ describe("conv: interrupts, questions, streaming", function()
     it("shows reasoning and growing tool input as drafts only", function()
       opened()
       local drafts = {}
-      w.app.conversations:drafts(id, function(d) drafts[#drafts + 1] = d.draft end)
+      w.app.conversations:drafts(id, function(d)
+        if d.draft.kind ~= "context" then drafts[#drafts + 1] = d.draft end
+      end)
       w.provider.emit({ kind = "reasoning_delta", text = "hm" })
       w.clock.advance(20)
       w.provider.emit({ kind = "tool_call_start", index = 0, call_id = "p", name = "look" })
@@ -359,6 +365,14 @@ describe("conv: interrupts, questions, streaming", function()
         input = { n = 1 }, raw = "{}" })
       w.provider.emit({ kind = "done", stop_reason = "tool_use" })
       assert.equal(last.call, w:find("tool_call_started")[1].call_id)
+    end)
+
+    it("shows how full the context is, also to those who come later", function()
+      opened()
+      w:reply(answer("a"))
+      local first
+      w.app.conversations:drafts(id, function(d) first = first or d.draft end)
+      assert.same({ kind = "context", tokens = 15, limit = 950, window = 1000 }, first)
     end)
 
     it("passes the output of a running call on, at most 4096 bytes", function()

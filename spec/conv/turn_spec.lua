@@ -363,6 +363,10 @@ describe("conv: a turn", function()
     assert.same({ "/srv" }, w.shells.hidden.moves)
     local messages = w.provider.requests[5].messages
     assert.matches("was moved to the user's directory", messages[#messages].content[1].text)
+    local changed = w:find("scope_changed")
+    assert.equal(1, #changed)
+    assert.same({ kind = "project", value = "p1" }, changed[1].from)
+    assert.same({ kind = "path", value = "/srv" }, changed[1].to)
   end)
 
   it("makes one scratch directory with a marker and finds it again", function()

@@ -20,6 +20,7 @@ local IDLE_MS <const> = 60000
 ---@field last_seq integer
 ---@field cwd string|nil  where the user's newest prompt came from
 ---@field shell_cwd string|nil  where the hidden shell is
+---@field scope table|nil  of its newest turn
 ---@field scratch string|nil  $SCRATCH, once a turn made it
 local Conversation = {}
 Conversation.__index = Conversation
@@ -39,6 +40,7 @@ function M.new(app, id, row)
     last_seq = row and row.last_seq or 0,
     title = row and row.title,
     known_cwd = row and row.cwd,
+    scope = row and row.scope,
     closed = false,
   }, Conversation)
 end
@@ -57,18 +59,22 @@ function Conversation:append(batch)
   return seqs
 end
 
----Hands drafts to those who listen.
+---Hands drafts to those who listen. The newest about the context is kept for those who come later.
 ---@param drafts table[]
 function Conversation:send_drafts(drafts)
+  for _, draft in ipairs(drafts) do
+    if draft.draft.kind == "context" then self.context_draft = draft end
+  end
   for _, fn in pairs(self.listeners) do
     for _, draft in ipairs(drafts) do fn(draft) end
   end
 end
 
----Listens to drafts.
+---Listens to drafts; the newest about the context comes at once.
 ---@param fn fun(draft: table)
 ---@return fun() unsubscribe
 function Conversation:listen(fn)
+  if self.context_draft then fn(self.context_draft) end
   local key = {}
   self.listeners[key] = fn
   return function() self.listeners[key] = nil end

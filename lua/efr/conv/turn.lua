@@ -35,6 +35,9 @@ M.STEPS = {
   end_of_turn = end_of_turn.run,
 }
 
+-- What may be used of the window while there is no compaction.
+local CAP_PERCENT <const> = 95
+
 local CALL_STEPS <const> = { "facts", "decide", "before_call", "run", "after_call" }
 
 local SUMS <const> = {
@@ -108,6 +111,14 @@ function Turn:is_stopped()
   return false
 end
 
+---How full the context window is after the newest model call, or nil before the first.
+---@return {tokens: integer, limit: integer, window: integer}|nil
+function Turn:context()
+  if not self.context_tokens or not self.provider then return nil end
+  local window = self.provider:window(self.settings.model)
+  return { tokens = self.context_tokens, limit = window * CAP_PERCENT // 100, window = window }
+end
+
 ---Waits for fn(...) but not longer than until somebody asks the turn to stop.
 ---@return any ...  the results of fn; nothing when the turn was stopped first
 function Turn:unless_stopped(fn, ...)
@@ -146,6 +157,14 @@ local function add_usage(turn, usage, request)
   end
   for _, key in ipairs(SUMS) do turn.usage[key] = (turn.usage[key] or 0) + (usage[key] or 0) end
   turn.context_tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+end
+
+local function show_context(turn)
+  local draft = turn:context()
+  draft.kind = "context"
+  turn.conv:send_drafts({
+    { turn_id = turn.id, after_seq = turn.conv.last_seq, draft = draft },
+  })
 end
 
 local function add_answer(turn, got)
@@ -212,7 +231,10 @@ local function round(turn)
   local got = answer.receive(turn, request)
   turn.calls = turn.calls + 1
   add_answer(turn, got)
-  if got.outcome ~= "error" then add_usage(turn, got.usage, request) end
+  if got.outcome ~= "error" then
+    add_usage(turn, got.usage, request)
+    show_context(turn)
+  end
   if got.store_error then
     turn:fail_store(got.store_error)
   elseif got.outcome == "error" then

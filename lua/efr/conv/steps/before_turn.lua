@@ -147,6 +147,19 @@ local function live_state(turn)
   })
 end
 
+local function start_events(turn)
+  local list = { events.make("turn_started", {
+    cwd = turn.cwd,
+    scope = turn.scope,
+    settings = settings.effective(turn.settings),
+  }) }
+  local from, to = turn.conv.scope, turn.scope
+  if from and (from.kind ~= to.kind or from.value ~= to.value) then
+    list[2] = events.make("scope_changed", { from = from, to = to })
+  end
+  return list
+end
+
 ---@param turn efr.Turn
 ---@return true|nil  nil = the outcome is set
 function M.run(turn)
@@ -155,14 +168,8 @@ function M.run(turn)
   place(turn)
   if not resolve(turn) then return nil end
   offer_tools(turn)
-  if not turn:record({ events.make("turn_started", {
-    cwd = turn.cwd,
-    scope = turn.scope,
-    settings = settings.effective(turn.settings),
-  }) }) then
-    return nil
-  end
-  turn.started = true
+  if not turn:record(start_events(turn)) then return nil end
+  turn.started, turn.conv.scope = true, turn.scope
   local text = turn.app.ports.text.clean(turn.prompt.text)
   if not make_scratch(turn) then
     turn:add_message("user", { { kind = "text", text = text } })

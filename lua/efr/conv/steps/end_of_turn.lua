@@ -13,7 +13,6 @@ local M = {}
 
 local FIRST_RETRY_MS <const> = 500
 local MAX_RETRY_MS <const> = 10000
-local CAP_PERCENT <const> = 95
 
 local KIND <const> = {
   completed = "turn_completed",
@@ -31,12 +30,6 @@ local function usage_of(turn)
   return next(usage) and usage or nil
 end
 
-local function context_of(turn)
-  if not turn.context_tokens or not turn.provider then return nil end
-  local window = turn.provider:window(turn.settings.model)
-  return { tokens = turn.context_tokens, limit = window * CAP_PERCENT // 100, window = window }
-end
-
 local function changes_of(turn)
   if turn.outcome.kind ~= "completed" then return nil end
   return changes.total(turn.changes, turn.app.ports.json.array)
@@ -51,7 +44,7 @@ local function terminal(turn)
     turn_id = turn.id,
     error = outcome.error,
     usage = usage_of(turn),
-    context = context_of(turn),
+    context = turn:context(),
     changes = changes_of(turn),
   })
 end
