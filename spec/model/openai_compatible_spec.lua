@@ -273,7 +273,7 @@ describe("model.openai_compatible", function()
     config["openai_compatible.base_url"] = nil
     events = {}
     start()
-    assert.equal("NotLoggedIn", last().class)
+    assert.equal("NotConfigured", last().class)
     assert.matches("base_url", last().message)
   end)
 

@@ -26,6 +26,7 @@ local CODE <const> = {
   RateLimited = "busy",
   Overloaded = "busy",
   UnknownModel = "invalid",
+  NotConfigured = "invalid",
   Transport = "internal",
   Api = "internal",
   ContextOverflow = "internal",

@@ -38,7 +38,7 @@ end
 local function base_url(self)
   local url = self.deps.config():get("openai_compatible.base_url")
   if not url or url == "" then
-    return nil, errors.new("NotLoggedIn", "no model server is set: put base_url under"
+    return nil, errors.new("NotConfigured", "no model server is set: put base_url under"
       .. " [openai_compatible] into config.toml, for example http://localhost:11434/v1")
   end
   return (url:gsub("/+$", ""))
