@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static const char *split(const char *path, char *dir, size_t dir_size,
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     size_t dir_len = slash ? (size_t)(slash - path) : 0;
-    if (dir_len >= dir_size || strlen(name) > 200) {
+    if (dir_len >= dir_size || strlen(name) > NAME_MAX) {
         efr_err_errno(err, ENAMETOOLONG, "write %s", path);
         return NULL;
     }
@@ -189,9 +190,9 @@ int efr_fs_write(const char *path, const struct efr_fs_write *how, struct efr_er
     if (dir_fd < 0)
         return efr_err_errno(err, errno, "open %s", dir);
     uint64_t id;
-    char temp[300];
+    char temp[64];
     efr_random(&id, sizeof(id));
-    (void)snprintf(temp, sizeof(temp), ".%s.%016llx.tmp", name, (unsigned long long)id);
+    (void)snprintf(temp, sizeof(temp), ".efr.%016llx.tmp", (unsigned long long)id);
     CLEANUP_FD int fd =
         openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -263,8 +264,8 @@ int efr_fs_mkdirs_real(const char *path, mode_t mode, struct efr_err *err)
     if (len >= sizeof(part))
         return efr_err_errno(err, ENAMETOOLONG, "make directory %s", path);
     memcpy(part, path, len + 1);
-    CLEANUP_FD int fd = efr_fs_open_real(AT_FDCWD, path[0] == '/' ? "/" : ".",
-                                         O_PATH | O_DIRECTORY, 0);
+    CLEANUP_FD int fd =
+        efr_fs_open_real(AT_FDCWD, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY, 0);
     char *rest = NULL;
     for (char *name = strtok_r(part, "/", &rest); fd >= 0 && name;
          name = strtok_r(NULL, "/", &rest)) {

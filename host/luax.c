@@ -245,7 +245,7 @@ int luax_traceback(lua_State *L)
 int luax_call(lua_State *L, int nargs, int nresults)
 {
     int base = lua_gettop(L) - nargs; /* index of the function */
-    if (is_closing(L)) {
+    if (is_closing(L) || !lua_checkstack(L, 4)) {
         lua_settop(L, base - 1);
         return 0;
     }

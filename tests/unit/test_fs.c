@@ -94,6 +94,11 @@ static void test_write(void **state)
     assert_int_equal(lstat("l", &st), 0);
     assert_true(S_ISREG(st.st_mode));
     assert_int_equal(entries("."), 2); /* no temporary file */
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    put(name, "long", 0600); /* the longest name there is */
+    assert_string_equal(get(name), "long");
 }
 
 static int write_real(const char *path, bool keep, struct efr_err *err)
