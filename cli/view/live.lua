@@ -72,10 +72,12 @@ function Live:frame(commit, list, size)
   if #list > room then
     list = table.move(list, #list - room + 1, #list, 1, {})
   end
-  local zone = {}
+  local zone, cut = {}, {}
   for i, row in ipairs(list) do
-    zone[i] = self.style:row(row)
+    cut[i] = rows.cut_row(row, size.cols) -- a row of the zone is one row of the screen
+    zone[i] = self.style:row(cut[i])
   end
+  list = cut
   local body = #commit == 0 and self:_patch(zone, size.cols)
   if not body then
     local parts = { self:_erase(size.cols) }

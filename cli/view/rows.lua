@@ -86,6 +86,24 @@ function M.cut(s, cols)
   return s:sub(1, j - 1) .. "…"
 end
 
+--- Cuts a row to `cols` columns.
+function M.cut_row(row, cols)
+  if M.row_width(row) <= cols then
+    return row
+  end
+  local out, room = {}, cols
+  for i, span in ipairs(row) do
+    local width = text.width(span[1])
+    if width > room or width == room and row[i + 1] then
+      -- The ellipsis has to show, also where the cut falls between two spans.
+      out[i] = { width > room and M.cut(span[1], room) or M.cut(span[1] .. " ", room), span[2] }
+      return out
+    end
+    out[i], room = span, room - width
+  end
+  return out
+end
+
 --- The longest start of safe text that fits into `cols` columns, at least one cluster.
 function M.head(s, cols)
   return s:sub(1, take(s, 1, cols) - 1)

@@ -27,6 +27,25 @@ local REQUIRED <const> = {
   approval_resolved = { call_id = "string", decision = "string" },
   approval_expired = { call_id = "string" },
   turn_failed = { error = "table" },
+  turn_completed = {},
+  turn_interrupted = {},
+}
+
+-- Fields that may be missing, in every kind that has them.
+local OPTIONAL <const> = {
+  changes = "table",
+  context = "table",
+  diff = "string",
+  diff_preview = "string",
+  exit = "table",
+  exit_code = "number",
+  output = "string",
+  reasons = "table",
+  refusal = "table",
+  sandbox = "table",
+  settings = "table",
+  undo = "table",
+  usage = "table",
 }
 
 -- Events after which drafts of the model call before them are old.
@@ -55,6 +74,11 @@ end
 local function malformed(event)
   for field, kind in pairs(REQUIRED[event.kind] or {}) do
     if type(event[field]) ~= kind then
+      return ("the event %s has no valid %s"):format(event.kind, field)
+    end
+  end
+  for field, kind in pairs(REQUIRED[event.kind] and OPTIONAL or {}) do
+    if event[field] ~= nil and type(event[field]) ~= kind then
       return ("the event %s has no valid %s"):format(event.kind, field)
     end
   end

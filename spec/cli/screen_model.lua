@@ -9,7 +9,7 @@ local Model = {}
 Model.__index = Model
 
 function M.new(cols)
-  return setmetatable({ cols = cols, rows = { "" }, row = 1, col = 0, hidden = false }, Model)
+  return setmetatable({ cols = cols, rows = { "" }, widths = {}, row = 1, col = 0 }, Model)
 end
 
 -- Puts one cluster at the cursor; the row after a full one starts at the next character.
@@ -20,8 +20,11 @@ function Model:_put(cluster)
     self.col = 0
   end
   local line = self.rows[self.row]
-  assert(text.width(line) == self.col, "text is only written at the end of a row")
-  self.rows[self.row] = line .. cluster
+  local held = self.widths[line] or text.width(line)
+  assert(held == self.col, "text is only written at the end of a row")
+  self.widths[line] = nil
+  line = line .. cluster
+  self.rows[self.row], self.widths[line] = line, held + width
   self.col = self.col + width
 end
 
