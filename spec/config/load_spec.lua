@@ -40,14 +40,15 @@ describe("config.load", function()
   end)
 
   it("refuses every unknown key and names it with its line", function()
-    assert.equal("/c/config.toml line 2: unknown key permissions.moed",
+    assert.equal("/c/config.toml line 2 column 1: unknown key permissions.moed",
       err '[permissions]\nmoed = "auto"\n')
-    assert.equal("/c/config.toml line 1: unknown section [permission]", err "[permission]\n")
-    assert.equal("/c/config.toml line 3: unknown key colour", err "# c\n\ncolour = 1\n")
-    assert.equal("/c/config.toml line 2: unknown key permissions.rules",
-      err "[permissions]\nrules = []\n")
-    assert.equal("/c/config.toml line 1: permissions must be a table", err "permissions = 1\n")
-    assert.equal("/c/config.toml line 1: unknown key model.deep", err "[model.deep]\nx = 1\n")
+    assert.equal("/c/config.toml line 1 column 2: unknown section [permission]",
+      err "[permission]\n")
+    assert.equal("/c/config.toml line 3 column 1: unknown key colour", err "# c\n\ncolour = 1\n")
+    assert.equal("/c/config.toml line 1 column 1: permissions must be a table",
+      err "permissions = 1\n")
+    assert.equal("/c/config.toml line 1 column 8: unknown key model.deep",
+      err "[model.deep]\nx = 1\n")
   end)
 
   it("checks kinds, choices and ranges", function()
@@ -79,12 +80,25 @@ describe("config.load", function()
         "openai_compatible.models item 0 must be a model id or a table with id" },
     }
     for _, row in ipairs(rows) do
-      assert.equal("/c/config.toml line 2: " .. row[2], err(row[1]))
+      local why = err(row[1])
+      assert.equal("/c/config.toml line 2: " .. row[2], (why:gsub(" column %d+", "")))
     end
-    assert.is_truthy(err("log = 'loud'"):find("line 1: log 'loud' is no level", 1, true))
+    assert.is_truthy(err("log = 'loud'"):find("line 1 column 1: log 'loud' is no level", 1, true))
     assert.is_truthy(err("", { env = { EFR_LOG = "x=y" } }):find("EFR_LOG: log", 1, true))
     assert.is_truthy(err("a = "):find("/c/config.toml line 1 column 5: a value is expected", 1,
       true))
+  end)
+
+  it("gives the place of what is wrong", function()
+    local function place(text)
+      local _, _, _, at = read(text)
+      return at.line, at.column, at.key
+    end
+    assert.same({ 2, 15, "sandbox.mask" }, { place "[sandbox]\nmask = ['/x', 'y']" })
+    assert.same({ 2, 1, "sandbox.mask" }, { place "[sandbox]\nmask = 1" })
+    assert.same({ 3, 4, "openai_compatible.models" },
+      { place "[openai_compatible]\nmodels = [\n  {ctx = 1}]" })
+    assert.same({ 1, 5 }, { place "a = " })
   end)
 
   it("gives values in the form in which they are used", function()
@@ -122,6 +136,9 @@ effort = "high"
   end)
 end)
 
+-- Keys whose reader comes with the engine of the user's rules.
+local PENDING <const> = { ["permissions.rules"] = true, ["permissions.allow_full"] = true }
+
 local function doc_default(key)
   if key.default == nil then return "unset" end
   if type(key.default) == "table" then return "`[]`" end
@@ -141,7 +158,7 @@ describe("config.sections", function()
     for _, name in ipairs(SCHEMA.order) do
       local key = SCHEMA.keys[name]
       assert.is_truthy(key.doc and key.doc:find("%.$"), name)
-      if key.default ~= nil and key.type ~= "list" then
+      if key.default ~= nil and key.type ~= "list" and key.type ~= "rules" then
         assert.is_not_nil(schema.check(key, key.default, "/home/u"), name)
       end
     end
@@ -162,7 +179,7 @@ describe("config.sections", function()
     end
     text = table.concat(text, "\n")
     for _, name in ipairs(SCHEMA.order) do
-      assert(text:find('"' .. name .. '"', 1, true), "nothing reads " .. name)
+      assert(PENDING[name] or text:find('"' .. name .. '"', 1, true), "nothing reads " .. name)
     end
   end)
 

@@ -43,52 +43,70 @@ function Config:all()
   end)
 end
 
-local function refuse(reader, entry, message)
+-- The place of what is wrong goes along as data, for the protocol.
+local function refuse(reader, entry, key, message)
   local pos = entry and (entry.key_from or entry.from) or 1
-  local line = lpegx.line_column(reader.text, pos)
-  return nil, ("%s line %d: %s"):format(reader.path, line, message), "EFR_CONFIG"
+  local line, column = lpegx.line_column(reader.text, pos)
+  local err = ("%s line %d column %d: %s"):format(reader.path, line, column, message)
+  return nil, err, "EFR_CONFIG", { line = line, column = column, key = key }
+end
+
+-- A part of a value has a place of its own.
+local function inner(reader, entry, at)
+  local where = at and reader.where[at[1]]
+  return where and where[at[2]] or entry
 end
 
 local function read_key(reader, full, value, entry)
   local key = reader.schema.keys[full]
-  if not key then return refuse(reader, entry, "unknown key " .. full) end
-  local fine, err = schema.check(key, value, reader.home)
-  if fine == nil then return refuse(reader, entry, full .. " " .. err) end
+  if not key then return refuse(reader, entry, full, "unknown key " .. full) end
+  local fine, err, at = schema.check(key, value, reader.home)
+  if fine == nil then
+    return refuse(reader, inner(reader, entry, at), full, schema.named(full, err))
+  end
   reader.values[full], reader.sources[full] = fine, "file"
   return true
 end
 
-local function read_section(reader, name, section, where)
+local function read_section(reader, name, section)
+  local where = reader.where[section]
   for _, key in ipairs(list.keys(section)) do
-    local ok, err, code = read_key(reader, name .. "." .. key, section[key], where[section][key])
-    if not ok then return nil, err, code end
+    local ok, err, code, place = read_key(reader, name .. "." .. key, section[key], where[key])
+    if not ok then return nil, err, code, place end
   end
   return true
 end
 
-local function read_file(reader)
-  local root, document = toml.parse(reader.text)
-  if not root then return nil, ("%s %s"):format(reader.path, document), "EFR_CONFIG" end
-  for _, name in ipairs(list.keys(root)) do
-    local value, entry = root[name], document.where[root][name]
-    local ok, err, code
-    if reader.known[name] and type(value) == "table" and not toml.is_array(value) then
-      ok, err, code = read_section(reader, name, value, document.where)
-    elseif reader.known[name] then
-      ok, err, code = refuse(reader, entry, name .. " must be a table")
-    elseif type(value) == "table" and getmetatable(value) == nil then
-      ok, err, code = refuse(reader, entry, ("unknown section [%s]"):format(name))
-    else
-      ok, err, code = read_key(reader, name, value, entry)
+local function read_top(reader, name, value, entry)
+  if reader.known[name] then
+    if type(value) == "table" and getmetatable(value) == nil then
+      return read_section(reader, name, value)
     end
-    if not ok then return nil, err, code end
+    return refuse(reader, entry, name, name .. " must be a table")
+  elseif type(value) == "table" and getmetatable(value) == nil then
+    return refuse(reader, entry, name, ("unknown section [%s]"):format(name))
+  end
+  return read_key(reader, name, value, entry)
+end
+
+local function read_file(reader)
+  local root, document, place = toml.parse(reader.text)
+  if not root then
+    return nil, ("%s %s"):format(reader.path, document), "EFR_CONFIG", place
+  end
+  reader.where = document.where
+  for _, name in ipairs(list.keys(root)) do
+    local ok, err, code, at = read_top(reader, name, root[name], reader.where[root][name])
+    if not ok then return nil, err, code, at end
   end
   return true
 end
 
 local function override(reader, name, value, source, shown)
   local fine, err = schema.check(reader.schema.keys[name], value, reader.home)
-  if fine == nil then return nil, ("%s: %s %s"):format(shown, name, err), "EFR_CONFIG" end
+  if fine == nil then
+    return nil, ("%s: %s"):format(shown, schema.named(name, err)), "EFR_CONFIG"
+  end
   reader.values[name], reader.sources[name] = fine, source
   return true
 end
@@ -112,8 +130,9 @@ end
 ---@param opts table  schema (efr.ConfigSchema); home (absolute); text (of the file, nil when there
 ---  is none); path (of the file, for errors); env (a table, for EFR_LOG); flags ({log = ...})
 ---@return table? config
----@return string? err  names file, line and key
+---@return string? err  names file, line, column and key
 ---@return string? code  "EFR_CONFIG"
+---@return table? place  {line, column, key?} of an error in the file
 function M.load(opts)
   local reader = {
     schema = opts.schema, home = opts.home, text = opts.text or "",
@@ -128,9 +147,9 @@ function M.load(opts)
   for _, section in ipairs(opts.schema.sections) do
     if section.name ~= "" then reader.known[section.name] = true end
   end
-  local ok, err, code = read_file(reader)
+  local ok, err, code, place = read_file(reader)
   if ok then ok, err, code = overrides(reader, opts) end
-  if not ok then return nil, err, code end
+  if not ok then return nil, err, code, place end
   return setmetatable({
     _schema = opts.schema, _values = reader.values, _sources = reader.sources, path = opts.path,
   }, Config)

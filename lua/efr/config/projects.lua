@@ -33,21 +33,20 @@ local function clean(root)
   return out == "" and "/" or out
 end
 
-local function check_entry(text, path, entry, place)
-  local ok, err = validate.check(ENTRY, entry, { strict = true })
-  if ok then return true end
-  local line = lpegx.line_column(text, place.from)
-  return nil, ("%s line %d: projects: %s"):format(path, line, err), "EFR_CONFIG"
+local function refuse(text, path, pos, message)
+  local line, column = lpegx.line_column(text, pos)
+  local err = ("%s line %d column %d: %s"):format(path, line, column, message)
+  return nil, err, "EFR_CONFIG", { line = line, column = column }
 end
 
--- The entries with their document, or nil, err, code.
+-- The entries with their document, or nil, err, code, place.
 local function read(text, path)
-  local root, document = toml.parse(text)
-  if not root then return nil, ("%s %s"):format(path, document), "EFR_CONFIG" end
+  local root, document, at = toml.parse(text)
+  if not root then return nil, ("%s %s"):format(path, document), "EFR_CONFIG", at end
   for _, name in ipairs(list.keys(root)) do
     if name ~= "projects" then
-      local line = lpegx.line_column(text, document.where[root][name].from)
-      return nil, ("%s line %d: unknown key %s"):format(path, line, name), "EFR_CONFIG"
+      local place = document.where[root][name]
+      return refuse(text, path, place.key_from or place.from, "unknown key " .. name)
     end
   end
   local entries = root.projects or {}
@@ -57,12 +56,11 @@ local function read(text, path)
   local seen = {}
   for i, entry in ipairs(entries) do
     local place = document.where[entries][i]
-    local ok, err, code = check_entry(text, path, entry, place)
-    if not ok then return nil, err, code end
+    local ok, err = validate.check(ENTRY, entry, { strict = true })
+    if not ok then return refuse(text, path, place.from, "projects: " .. err) end
     local key = clean(entry.root)
     if seen[key] or seen[entry.id] then
-      local line = lpegx.line_column(text, place.from)
-      return nil, ("%s line %d: this project is given twice"):format(path, line), "EFR_CONFIG"
+      return refuse(text, path, place.from, "this project is given twice")
     end
     seen[key], seen[entry.id] = true, true
   end
@@ -75,9 +73,10 @@ end
 ---@return efr.Project[]? projects
 ---@return string? err
 ---@return string? code
+---@return table? place  {line, column} of the error
 function M.load(text, path)
-  local entries, err, code = read(text or "", path or "projects.toml")
-  if not entries then return nil, err, code end
+  local entries, err, code, place = read(text or "", path or "projects.toml")
+  if not entries then return nil, err, code, place end
   return list.map(entries, function(entry)
     return { id = entry.id, root = clean(entry.root), name = entry.name }
   end)

@@ -6,7 +6,7 @@
 --   { name = "model", doc = "...", keys = { key, ... } }     name "" = the top level
 -- and a key is a table with
 --   name     as in the file
---   type     string | choice | integer | boolean | path | url | list
+--   type     string | choice | integer | boolean | path | url | list | rules
 --   default  nil = unset
 --   choices  choice      min, max  integer: the value; string: bytes
 --   pattern  string: a Lua pattern for the whole value, and `shape`, what it should be in words
@@ -20,6 +20,7 @@
 
 local list = require "efr.util.list"
 local paths = require "efr.config.paths"
+local rules = require "efr.config.rules"
 local toml = require "efr.config.toml"
 
 local M = {}
@@ -74,9 +75,11 @@ function KINDS.table(key, value, home)
   local out = {}
   for _, name in ipairs(list.keys(value)) do
     local field = key.fields[name]
-    if not field then return nil, ("has an unknown key '%s'"):format(name) end
+    if not field then return nil, ("has an unknown key '%s'"):format(name), { value, name } end
     local fine, err = check(field, value[name], home)
-    if fine == nil then return nil, ("has a key '%s' that %s"):format(name, err) end
+    if fine == nil then
+      return nil, ("has a key '%s' that %s"):format(name, err), { value, name }
+    end
     out[name] = fine
   end
   for _, name in ipairs(list.keys(key.fields)) do
@@ -99,17 +102,22 @@ function KINDS.list(key, value, home)
   if not toml.is_array(value) then return nil, "must be a list" end
   local out = {}
   for i, item in ipairs(value) do
-    local fine, err = check(key.items, item, home)
-    if fine == nil then return nil, ("item %d %s"):format(i - 1, err) end
+    local fine, err, at = check(key.items, item, home)
+    if fine == nil then return nil, ("item %d %s"):format(i - 1, err), at or { value, i } end
     out[i] = fine
   end
   return out
 end
 
--- Returns the value in the form in which efr uses it (absolute paths), or nil and what is wrong.
+function KINDS.rules(_, value, home)
+  return rules.check(value, home)
+end
+
+-- Returns the value in the form in which efr uses it (absolute paths), or nil, what is wrong and
+-- where in the value.
 function check(key, value, home)
-  local fine, err = KINDS[key.type](key, value, home)
-  if fine == nil then return nil, err end
+  local fine, err, at = KINDS[key.type](key, value, home)
+  if fine == nil then return nil, err, at end
   if key.check then
     local ok, why = key.check(fine, home)
     if not ok then return nil, why end
@@ -122,9 +130,18 @@ end
 ---@param value any  as the TOML reader returns it
 ---@param home string
 ---@return any? value  with absolute paths; nil when it is refused (false is a value)
----@return string? err  words that follow the key's name: `must be an integer`
+---@return string? err  words that follow the key's name: `must be an integer`; see M.named
+---@return table? at  {table, key} of the reader, when a part of the value is wrong
 function M.check(key, value, home)
   return check(key, value, home)
+end
+
+---The name of a key and what is wrong with it, as one text.
+---@param name string
+---@param err string  of M.check
+---@return string
+function M.named(name, err)
+  return name .. (err:find("^%[") and "" or " ") .. err
 end
 
 ---@class efr.ConfigSchema

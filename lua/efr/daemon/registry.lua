@@ -23,15 +23,15 @@ end
 --- Reads the file again. A broken one keeps the old list and is told in `error`.
 function Registry:reload()
   local text, err = read_text(self)
-  local list
+  local list, _, place
   if text then
-    list, err = projects.load(text, self.path)
+    list, err, _, place = projects.load(text, self.path)
   end
-  self.error = nil
+  self.error, self.error_place = nil, nil
   if list then
     self.current = list
   else
-    self.error = err
+    self.error, self.error_place = err, place
     self.log:error("projects: %s; the old list stays", err)
   end
   return list and true or nil, err

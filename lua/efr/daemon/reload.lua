@@ -60,13 +60,13 @@ end
 --- Reads config.toml again.
 --- @return true|nil applied, string|nil message  the old settings stay
 function Settings:reload()
-  local fresh, err, code = read(self)
+  local fresh, err, code, place = read(self)
   if not fresh then
-    self.reload_error = err
+    self.reload_error, self.error_place = err, place
     self.log:error("config: %s; the old settings stay", err)
     return nil, err, code
   end
-  self.reload_error = nil
+  self.reload_error, self.error_place = nil, nil
   self.held = {}
   for _, name in ipairs(load.restart_needed(self.first, fresh)) do
     self.held[name] = true

@@ -29,9 +29,18 @@ function M.roots(app)
   return shown
 end
 
--- The first error that keeps old settings or projects in force, or nil.
+-- The first error that keeps old settings or projects in force: {message, line?, column?, key?},
+-- or nil.
 local function reload_error(app)
-  return app.config.reload_error or app.projects.error
+  local message, place = app.config.reload_error, app.config.error_place
+  if not message then
+    message, place = app.projects.error, app.projects.error_place
+  end
+  if not message then
+    return nil
+  end
+  place = place or {}
+  return { message = message, line = place.line, column = place.column, key = place.key }
 end
 
 --- The state of the settings file.
@@ -53,14 +62,10 @@ end
 function M.reload(app)
   app.config:reload()
   app.projects:reload()
-  local message = reload_error(app)
+  local err = reload_error(app)
   return {
-    applied = message == nil,
-    error = message and {
-      message = message,
-      line = math.tointeger(tonumber(message:match(" line (%d+)"))),
-      column = math.tointeger(tonumber(message:match(" column (%d+)"))),
-    } or nil,
+    applied = err == nil,
+    error = err,
     restart_needed = app.ports.json.array(app.config:restart_needed()),
     rules = app.ports.json.array {},
   }
