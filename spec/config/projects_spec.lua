@@ -29,7 +29,7 @@ describe("config.projects", function()
   it("names what is wrong", function()
     local function err(text) return select(2, projects.load(text, "P")) end
     assert.equal("P line 1 column 1: unknown key x", err "x = 1")
-    assert.equal("P line 2: projects: id is missing", err "\n[[projects]]\nroot = '/x'")
+    assert.equal("P line 2 column 3: projects: id is missing", err "\n[[projects]]\nroot = '/x'")
     assert.is_truthy(err("[[projects]]\nid='" .. A .. "'\nroot='x'"):find("an absolute path"))
     assert.is_truthy(err("[[projects]]\nid='" .. A .. "'\nroot='/x'\ncolour=1"):find("colour"))
     assert.is_truthy(err("projects = 1"):find("%[%[projects%]%]"))
