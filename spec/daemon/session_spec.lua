@@ -14,6 +14,9 @@ describe("daemon connection", function()
         handler = function(_, _, params)
           return { text = params.text, b64 = params.text_b64 }
         end },
+      { method = "test.big", scope = "read", handler = function()
+        return { text = ("x"):rep(100000) }
+      end },
       { method = "test.raise", scope = "read", handler = function()
         error("bug")
       end },
@@ -326,6 +329,64 @@ describe("daemon connection", function()
     client:hello()
     client:raw('{"jsonrpc":"2.0","id":60,"method":"conversations.list","params":{"limit":null}}\n')
     assert.same({}, client:response(60).result.conversations)
+  end)
+
+  it("holds no more than a bounded number and size of requests", function()
+    client:hello()
+    for _ = 1, 256 do
+      client:send("test.wait")
+    end
+    local _, err = client:call("test.echo", { text = "x" })
+    assert.equal("busy", code_of(err))
+    local second = daemon.client(app)
+    second:hello()
+    for _ = 1, 4 do
+      second:send("test.wait", { pad = ("x"):rep(15 * 1024 * 1024) })
+    end
+    _, err = second:call("test.echo", { text = ("x"):rep(15 * 1024 * 1024) })
+    assert.equal("busy", code_of(err))
+    assert.truthy(second:call("test.echo", { text = "x" }))
+    second:close()
+  end)
+
+  it("serves a bounded number of connections", function()
+    local more = {}
+    for i = 1, 255 do
+      more[i] = daemon.client(app)
+    end
+    assert.is_nil(daemon.client(app).session)
+    for _, one in ipairs(more) do
+      one:close()
+    end
+    daemon.wait(function()
+      return app.server.count == 1
+    end)
+    assert.truthy(client:hello())
+  end)
+
+  it("writes what is queued before a stop", function()
+    client:hello()
+    client:pause()
+    for i = 1, 40 do
+      client:send("test.big", { n = i })
+    end
+    daemon.wait(function()
+      local session = client.session
+      return session.writing + #session.outbound > 30 and session.request_count == 0
+    end)
+    local stopped
+    async.spawn(function()
+      app.server:close()
+      stopped = true
+    end)
+    require("luv").run("nowait")
+    assert.is_nil(stopped)
+    client:resume()
+    client:wait_end()
+    assert.equal(40, #client.messages)
+    daemon.wait(function()
+      return stopped
+    end)
   end)
 
   it("gives a model-side peer only read", function()

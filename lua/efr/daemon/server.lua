@@ -1,5 +1,6 @@
 -- Connections: accepts peers, checks who they are, gives them their scopes and keeps the list.
 -- Knows nothing of methods. Main thread of efrd.
+local async = require "efr.util.async"
 local dispatch = require "efr.daemon.dispatch"
 local peers = require "efr.daemon.peers"
 local session = require "efr.daemon.session"
@@ -8,6 +9,7 @@ local socket = require "efr.daemon.socket"
 local M = {}
 
 local STAT_MAX <const> = 4096
+local CONNECTIONS_MAX <const> = 256
 
 local Server = {}
 Server.__index = Server
@@ -15,7 +17,7 @@ Server.__index = Server
 --- @param app table  ports, log, dispatch (see app.lua), shells (may be nil)
 function M.new(app)
   return setmetatable({
-    app = app, ports = app.ports, log = app.log:part("server"), sessions = {},
+    app = app, ports = app.ports, log = app.log:part("server"), sessions = {}, count = 0,
     uid = app.ports.sys.getuid(),
   }, Server)
 end
@@ -62,7 +64,7 @@ end
 --- Serves a connected pipe.
 --- @return table|nil session
 function Server:accept(pipe)
-  local peer = identify(self, pipe)
+  local peer = self.count < CONNECTIONS_MAX and identify(self, pipe)
   if not peer then
     pipe:close()
     return nil
@@ -76,9 +78,14 @@ function Server:accept(pipe)
     end,
     on_close = function(closed)
       self.sessions[closed] = nil
+      self.count = self.count - 1
+      if self.drained and self.count == 0 then
+        self.drained:set()
+      end
     end,
   }
   self.sessions[one] = true
+  self.count = self.count + 1
   one:start()
   return one
 end
@@ -110,11 +117,15 @@ function Server:stop_listening()
   end
 end
 
---- Ends the connections; what is queued is still written.
+--- Ends the connections. Waits until what is queued was written, at most the 5 s of a session.
 function Server:close()
   self:stop_listening()
+  self.drained = async.future()
   for one in pairs(self.sessions) do
     one:close()
+  end
+  if self.count > 0 then
+    self.drained:get()
   end
 end
 

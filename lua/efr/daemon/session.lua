@@ -9,6 +9,7 @@ local M = {}
 
 local OUTBOUND_MAX <const> = 64 -- encoded messages
 local REQUESTS_MAX <const> = 256 -- in flight; more are refused as busy
+local REQUEST_BYTES_MAX <const> = 64 * 1024 * 1024 -- of all lines in flight
 local FLUSH_MS <const> = 5000 -- grace on close
 
 --- @class efr.daemon.Session
@@ -36,7 +37,7 @@ function M.new(deps)
   return setmetatable({
     pipe = deps.pipe, json = deps.json, log = deps.log, peer = deps.peer, scopes = deps.scopes,
     on_message = deps.on_message, on_close = deps.on_close, timer = deps.timer,
-    decoder = wire.decoder(), requests = {}, request_count = 0,
+    decoder = wire.decoder(), requests = {}, request_count = 0, request_bytes = 0,
     outbound = {}, writing = 0, room_waiters = {},
   }, Session)
 end
@@ -141,6 +142,7 @@ local function respond(self, request, text)
   if self.requests[request.id] == request then
     self.requests[request.id] = nil
     self.request_count = self.request_count - 1
+    self.request_bytes = self.request_bytes - request.bytes
   end
   self:send(text)
 end
@@ -185,20 +187,22 @@ local function answer_error(self, id, err)
   end)
 end
 
-local function begin(self, message)
+local function begin(self, message, bytes)
   if self.requests[message.id] then
     return answer_error(self, message.id, { code = "invalid",
       message = ("request id %d is already in flight"):format(message.id) })
-  elseif self.request_count >= REQUESTS_MAX then
+  elseif self.request_count >= REQUESTS_MAX
+    or self.request_bytes + bytes > REQUEST_BYTES_MAX then
     return answer_error(self, message.id, { code = "busy",
       message = "too many requests in flight on this connection" })
   end
   local request = setmetatable({
     session = self, id = message.id, method = message.method, params = message.params,
-    token = async.token(),
+    token = async.token(), bytes = bytes,
   }, Request)
   self.requests[message.id] = request
   self.request_count = self.request_count + 1
+  self.request_bytes = self.request_bytes + bytes
   self.on_message(self, request)
 end
 
@@ -215,7 +219,7 @@ end
 local function take(self, line)
   local message = wire.parse(self.json, line)
   if message.kind == "request" then
-    begin(self, message)
+    begin(self, message, #line)
   elseif message.kind == "cancel" then
     cancel(self, message.id)
   elseif message.kind == "refused" and message.id then
