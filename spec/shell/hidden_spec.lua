@@ -1,5 +1,5 @@
--- Specs of the hidden shell with a real zsh on a real terminal: what arrives, what comes back, what a
--- command may leave behind. Not covered: the sandbox (a small program stands for the launcher).
+-- Specs of the hidden shell with a real zsh on a real terminal: what arrives, what comes back, what
+-- a command may leave behind. Not covered: the sandbox (a small program stands for the launcher).
 local shells = require "spec.support.shells"
 
 local function with(opts, fn)
@@ -36,6 +36,7 @@ describe("hidden shell", function()
     assert.equal("one\ntwo", finished(world, "echo one; printf two"))
     finished(world, "(exit 42)", 42)
     finished(world, "false", 1)
+    assert.equal("1\n", finished(world, "echo $?"))
     assert.equal("err\n", finished(world, "echo err >&2"))
     local result = run(world, "kill -9 $$")
     assert.equal("exited", result.outcome)
@@ -44,8 +45,8 @@ describe("hidden shell", function()
 
   it("evaluates the text byte for byte", with({}, function(world)
     local odd = {
-      "!!", "$x", "`y`", "a'b", 'a"b', "\\", "*", "# no comment", "~", "\u{e9}\u{1F600}", "\xff\x83\x9f",
-      "\27[31m", "\r", "\t", "\1\2\3\4\21\23\26", "%s %% !#$", "a\nb\n\nc",
+      "!!", "$x", "`y`", "a'b", 'a"b', "\\", "*", "# no comment", "~", "\u{e9}\u{1F600}",
+      "\xff\x83\x9f", "\27[31m", "\r", "\t", "\1\2\3\4\21\23\26", "%s %% !#$", "a\nb\n\nc",
     }
     local words = {}
     for i, word in ipairs(odd) do words[i] = "'" .. word:gsub("'", "'\\''") .. "'" end
@@ -69,7 +70,9 @@ describe("hidden shell", function()
   end))
 
   it("runs nothing of a text that does not parse", with({}, function(world)
-    for _, line in ipairs { "touch bad\necho 'x", "touch bad; if true", "touch bad; )", "touch bad\n;;" } do
+    local broken =
+      { "touch bad\necho 'x", "touch bad; if true", "touch bad; )", "touch bad\n;;" }
+    for _, line in ipairs(broken) do
       local result = run(world, line)
       assert.equal("not_started", result.outcome, line)
       assert.truthy(result.output:find("zsh"), line)
@@ -91,8 +94,8 @@ describe("hidden shell", function()
     assert.equal("exited", run(world, "set -e; false; echo no").outcome)
     assert.equal("ok\n", finished(world, "echo ok"))
     local kinds = {}
-    for _, event in ipairs(world.events) do kinds[#kinds + 1] = event.kind end
-    assert.equal("shell_started cwd_changed shell_exited shell_started", table.concat(kinds, " ", 1, 4))
+    for i = 1, 4 do kinds[i] = world.events[i].kind end
+    assert.same({ "shell_started", "cwd_changed", "shell_exited", "shell_started" }, kinds)
   end))
 
   it("has its environment", with({ rc = "export PAGER=less EDITOR=vi" }, function(world)
@@ -172,7 +175,8 @@ describe("hidden shell after what a command left behind", function()
     assert.equal("fine\n", finished(world, "echo fine"))
   end))
   it("forged marks", with({}, function(world)
-    local forged = "\\e]133;D;0\\a\\e]133;D;0;aid=" .. ("0"):rep(32) .. "\\a\\e]133;A\\a\\e]133;B\\a"
+    local forged = "\\e]133;D;0\\a\\e]133;D;0;aid=" .. ("0"):rep(32) .. "\\a"
+      .. "\\e]133;A\\a\\e]133;B\\a\\e]133;efr-sbx;" .. ("0"):rep(32) .. "\\a"
       .. "\\e]7;kitty-shell-cwd://h/etc\\a\\e]133;C;aid=x\\a\\e]133;P;k=s\\a"
     local result = run(world, "printf '" .. forged .. "'; echo end; (exit 5)")
     assert.equal("end\n", result.output)
@@ -205,11 +209,14 @@ describe("hidden shell with the user's start-up files", function()
   })
   it("that clear the hook arrays", starts { rc = "precmd_functions=(); preexec_functions=()" })
   it("with hooks of every kind", starts {
-    rc = "precmd() { print HOOK }; preexec() { print HOOK }; PROMPT='$(print X)'; setopt promptsubst\n"
+    rc = "precmd() { print HOOK }; preexec() { print HOOK }; PROMPT='$(print X)'\n"
+      .. "setopt promptsubst; "
       .. "autoload -Uz add-zsh-hook; add-zsh-hook precmd precmd; TRAPDEBUG() { : }; bindkey -e",
   })
   it("that run compinit", starts { rc = "autoload -Uz compinit; compinit; compinit" })
-  it("with a prompt hook that never ends", starts { rc = "precmd() { while true; do sleep 1; done }" })
+  it("with a prompt hook that never ends", starts {
+    rc = "precmd() { while true; do sleep 1; done }",
+  })
   it("that read the terminal", starts { rc = "read answer; echo got" })
 end)
 
@@ -294,7 +301,8 @@ describe("hidden shell, time and interrupts", function()
   end))
 
   it("ends everything at close", with({}, function(world)
-    finished(world, "trap '' HUP; (trap '' HUP TERM; sleep 1000) & nohup sleep 1000 >/dev/null 2>&1 &")
+    finished(world, "trap '' HUP; (trap '' HUP TERM; sleep 1000) &")
+    finished(world, "nohup sleep 1000 >/dev/null 2>&1 &")
     run(world, "sh -c 'trap \"\" HUP INT; sleep 1000'", { timeout_ms = 100 })
     local pid = world:shell():pid()
     world.pool:close_all()
@@ -358,19 +366,90 @@ describe("hidden shell, contained calls", function()
   end))
 
   it("ends a launcher that stops itself", with({}, function(world)
-    local path = launcher(world, "kill -STOP $$")
+    local path = launcher(world, "echo $$ > pid; kill -STOP $$")
     local result = run(world, nil, { call = world:contained(path, nil), launch = "contained" })
     assert.equal("setup_failed", result.outcome)
-    assert.equal("fine\n", finished(world, "echo fine; jobs"))
+    assert.equal("fine\n", finished(world, "echo fine"))
+    local pid, deadline = math.tointeger(tonumber(world:read("pid"))), os.time() + 10
+    while shells.ports.sys.kill(pid, 0) do
+      assert.is_true(os.time() < deadline)
+      run(world, "true")
+    end
   end))
 end)
 
+describe("hidden shell whose efrd is killed", function()
+  -- The owner of the shells is a process of its own here: it prints the pid of its shell and waits.
+  local OWNER = [=[
+    dofile("spec/helper.lua")
+    local shells = require "spec.support.shells"
+    shells.world({}, function(world)
+      local call = world:contained(world:write("launcher", "#!/bin/sh\nsleep 1000"), {})
+      shells.ports.fs.chmod(call.launcher, 493)
+      local lines = {
+        direct = { line = "sleep 1000 & sleep 1001" },
+        builtin = { line = "while :; do :; done" },
+        contained = { call = call, launch = "contained" },
+      }
+      local opts = lines[arg[1]]
+      opts.timeout_ms = 300
+      local result = world:shell():run(opts)
+      io.stdout:write(result.outcome, " ", world:shell():pid(), "\n")
+      io.stdout:flush()
+      while true do world:shell():run { line = "", timeout_ms = 60000 } end
+    end)
+  ]=]
+
+  for _, how in ipairs { "direct", "builtin", "contained" } do
+    it("leaves no process of a call: " .. how, function()
+      local script = os.tmpname()
+      local file = assert(io.open(script, "w"))
+      file:write(OWNER)
+      file:close()
+      local build = os.getenv("EFR_BUILD") or "build"
+      local command = ("echo $$; exec %s/test/efr-lua %s %s"):format(build, script, how)
+      local pipe = assert(io.popen(command))
+      local owner = math.tointeger(pipe:read("n"))
+      local outcome, shell = pipe:read("l", "l")
+      shell = outcome == "" and shell or outcome
+      outcome, shell = shell:match("(%S+) (%d+)")
+      assert.equal("timeout", outcome)
+      assert.is_true(shells.in_session(shell) > 0)
+      assert(shells.ports.sys.kill(owner, 9))
+      pipe:close()
+      os.remove(script)
+      local deadline = os.time() + 10
+      while shells.in_session(shell) > 0 do assert.is_true(os.time() < deadline) end
+    end)
+  end
+end)
+
 describe("hidden shell, many calls", function()
+  it("keeps each result with its call when a third is interrupted", with({}, function(world)
+    local async = require "efr.util.async"
+    local uv = shells.ports.uv
+    finished(world, "true")
+    for i = 1, 150 do
+      local token, timer = async.token(), uv.new_timer()
+      -- Moments from before the line is read to after the command's end.
+      if i % 3 == 0 then timer:start(i * 7 % 12, 0, function() token:cancel("test") end) end
+      local result = run(world, ("echo %d; (exit %d)"):format(i, i % 100), { token = token })
+      timer:close()
+      assert.is_nil(result.left_running)
+      if result.outcome == "finished" then
+        assert.equal(i .. "\n", result.output)
+        assert.equal(i % 100, result.exit_code)
+      else
+        assert.equal("interrupted", result.outcome)
+        assert.truthy(result.output == "" or result.output:find(i, 1, true), result.output)
+      end
+    end
+    assert.equal("fine\n", finished(world, "echo fine"))
+  end))
+
   it("leaves memory and descriptors flat", with({}, function(world)
     local function descriptors() return #shells.ports.fs.readdir("/proc/self/fd") end
-    local function shell_descriptors()
-      return #shells.ports.fs.readdir(("/proc/%d/fd"):format(world:shell():pid()))
-    end
+    local function shell_descriptors() return finished(world, "print -l /proc/$$/fd/*(:t)") end
     for i = 1, 20 do finished(world, "x=" .. i) end
     collectgarbage()
     local memory, fds, shell_fds = collectgarbage("count"), descriptors(), shell_descriptors()
@@ -387,7 +466,8 @@ describe("hidden shell, many calls", function()
     finished(world, "true")
     collectgarbage()
     local before = collectgarbage("count")
-    local result = run(world, "yes 'some text of a flood' | head -c 50000000", { timeout_ms = 25000 })
+    local line = "yes 'some text of a flood' | head -c 50000000"
+    local result = run(world, line, { timeout_ms = 25000 })
     assert.equal("finished", result.outcome)
     assert.is_true(result.truncated)
     assert.is_true(#result.output < 1100000)

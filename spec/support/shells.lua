@@ -1,5 +1,5 @@
--- Owns: real hidden shells for specs: throw-away home and runtime directories, tasks on the real loop
--- with a limit, checks for what is left. Needs efr-lua, zsh. Test help only.
+-- Owns: real hidden shells for specs: throw-away home and runtime directories, tasks on the real
+-- loop with a limit, checks for what is left. Needs efr-lua, zsh. Test help only.
 local async = require "efr.util.async"
 local pool = require "efr.shell.pool"
 
@@ -62,7 +62,8 @@ end
 function M.in_session(session)
   local count = 0
   for _, entry in ipairs(ports.fs.readdir("/proc")) do
-    local stat = entry.name:find("^%d+$") and ports.fs.read_file("/proc/" .. entry.name .. "/stat", 4096)
+    local stat = entry.name:find("^%d+$")
+      and ports.fs.read_file("/proc/" .. entry.name .. "/stat", 4096)
     local state, sid = (stat or ""):match("^.*%) (%a) %d+ %d+ (%d+)")
     if sid == tostring(session) and state ~= "Z" then count = count + 1 end
   end

@@ -4,15 +4,20 @@
 # names begin with _efrh_. Runs in the hidden zsh; read once by zshenv under `emulate -R zsh -c`, so
 # each function here always runs with zsh's default options and extended_glob.
 #
-# A call: efrd writes $_efrh_dir/run (nonce, kind, path of the line), then types the fixed line.
-# preexec reads the file and prints C; precmd prints the end mark and D with the call's nonce. The
-# prompt itself may carry D too: it comes even when an interrupt cut precmd short or a command took
-# the hooks away. Each mark begins with CAN, which ends whatever sequence a command left unfinished.
+# A call: efrd writes $_efrh_dir/run, then types the fixed line `\builtin eval "$_efrh_text"`. preexec
+# takes the file away, sets the text from it and prints C; precmd prints the end mark and D with the
+# call's nonce. Who takes the file runs the call: a line that was typed twice, or that efrd took back,
+# evaluates nothing. The prompt itself may carry D too: it comes even when an interrupt cut precmd short
+# or a command took the hooks away. Each mark begins with CAN, which ends whatever sequence a command
+# left unfinished.
 
 zmodload zsh/system zsh/parameter zsh/sched
+zmodload -F zsh/files b:zf_mv
 
-typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_open= _efrh_text=
-typeset -g _efrh_ready= _efrh_editor=$EDITOR
+typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_path= _efrh_bad= _efrh_open= _efrh_text=
+typeset -gi _efrh_last=0
+typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
+typeset -ga _efrh_launcher=() _efrh_jobs=()
 
 # A descriptor of our own: a command may redirect the shell's output or lock the terminal.
 sysopen -w -o cloexec -u _efrh_tty /dev/tty
@@ -35,18 +40,31 @@ _efrh_prompt() {
   PS2=$'%{\x18\e]133;P;k=s;aid='$_efrh_nonce$'\a%}> %{\e]133;B\a%}'
 }
 
-# Runs before preexec's own part: reads what efrd is about to run.
+# First part of preexec: takes what efrd wants to run. 1: there is nothing to run. The nonce tells a
+# run that was taken but not opened, because an interrupt came between, from one that was.
 _efrh_begin() {
   local -a run
-  _efrh_nonce= _efrh_kind= _efrh_line= _efrh_bad= _efrh_text=
-  run=("${(@f)$(<$_efrh_dir/run)}") 2>/dev/null
-  _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_line=$run[3]
-  _efrh_open=1
-  [[ $_efrh_kind == direct ]] && _efrh_text=$(<$_efrh_line)
+  _efrh_text= _efrh_bad= _efrh_hooked=
+  zf_mv -f $_efrh_dir/run $_efrh_dir/taken 2>/dev/null
+  run=("${(@f)$(<$_efrh_dir/taken)}")
+  if [[ -z $run[1] || $run[1] == $_efrh_nonce ]]; then
+    _efrh_stale=1
+    return 1
+  fi
+  _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_path=$run[3] _efrh_open=1
+  case $_efrh_kind in
+    direct) _efrh_text=$(<$_efrh_path) ;;
+    contained)
+      _efrh_launcher=($run[4] run --call-dir $_efrh_path)
+      _efrh_jobs=(${(k)jobstates})
+      _efrh_text='"${_efrh_launcher[@]}"'
+      ;;
+    apply) _efrh_text=_efrh_apply ;;
+  esac
 }
 
+# Last part of preexec.
 _efrh_start() {
-  _efrh_text=
   unfunction _efrh_probe 2>/dev/null
   _efrh_prompt
   _efrh_rearm
@@ -56,17 +74,20 @@ _efrh_start() {
 # A contained launcher that was stopped would hold its call open for ever.
 _efrh_end_stopped() {
   local job
-  for job in ${(k)jobstates}; do
-    if [[ $jobstates[$job] == suspended:* && $jobtexts[$job] == *' run --call-dir '* ]]; then
-      kill -KILL %$job
-    fi
+  for job in ${${(k)jobstates}:|_efrh_jobs}; do
+    [[ $jobstates[$job] != suspended:* ]] || kill -KILL %$job
   done
+}
+
+# Gives the status of the last command back to $?.
+_efrh_status() {
+  return $_efrh_last
 }
 
 # Closes the call that is open. $1 is its status.
 _efrh_end() {
   [[ -n $_efrh_open ]] || return 0
-  _efrh_open=
+  _efrh_open= _efrh_text=
   local REPLY
   if [[ $_efrh_kind == contained ]]; then
     _efrh_end_stopped
@@ -85,7 +106,7 @@ _efrh_hooks() {
   chpwd_functions=() periodic_functions=() zshaddhistory_functions=()
   functions[precmd]=_efrh_precmd
   unfunction -m 'preexec' 2>/dev/null
-  unfunction -m 'builtin|eval|emulate|print|source' 2>/dev/null
+  unfunction -m 'builtin|eval|emulate|print|zf_mv' 2>/dev/null
   unalias -m '\[\[|builtin|eval|emulate' 2>/dev/null
   (( ! $#galiases )) || unalias -- "${(@k)galiases}"
   (( ! $#saliases )) || unalias -s -- "${(@k)saliases}"
@@ -98,7 +119,7 @@ _efrh_rearm() {
   for (( i = $#zsh_scheduled_events; i > 0; i-- )); do
     [[ $zsh_scheduled_events[i] == *:_efrh_timed* ]] && sched -$i
   done
-  sched +0 '_efrh_timed; unsetopt xtrace'
+  sched +0 '_efrh_timed; unsetopt xtrace; _efrh_status'
 }
 
 _efrh_pagers() {
@@ -114,6 +135,7 @@ _efrh_pagers() {
 # start-up files.
 _efrh_precmd() {
   local -i result=$?
+  _efrh_last=$result
   _efrh_end $result
   if [[ -z $_efrh_ready ]]; then
     _efrh_ready=1
@@ -122,11 +144,10 @@ _efrh_precmd() {
     _efrh_rearm
   fi
   _efrh_hooks
-  PS1='%# '
   return result
 }
 
-# Fixed line of efrd: moves the shell and sets variables that came out of a contained call. Data, never
+# Moves the shell and sets variables that came out of a contained call. Data, never
 # code: NUL-separated fields.
 _efrh_apply() {
   local kind name value
@@ -151,7 +172,7 @@ _efrh_apply() {
         *) return 1 ;;
       esac
     done
-  } <$_efrh_line
+  } <$_efrh_path
   return failed
 }
 
@@ -161,7 +182,7 @@ _efrh_arm() {
   # The later ones: a prompt hook that efrd had to interrupt takes everything before the prompt along.
   local delay
   for delay in 0 10 11 12; do
-    sched +$delay '_efrh_timed; unsetopt xtrace'
+    sched +$delay '_efrh_timed; unsetopt xtrace; _efrh_status'
   done
   functions[compinit]=_efrh_compinit' "$@"'
 }

@@ -3,7 +3,7 @@
 
 # Parses the line exactly as eval will: a line that does not parse is known before it would run.
 _efrh_preexec() {
-  _efrh_begin
+  _efrh_begin || return 0
   if [[ -n "$_efrh_text" ]]; then
     {
       # The colon: a text of comments alone is no function.
@@ -23,12 +23,20 @@ _efrh_options() {
   unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
     err_exit err_return null_glob csh_null_glob xtrace verbose
   setopt prompt_percent prompt_cr hup
-  _efrh_mark "A;cl=line"
-  _efrh_mark "B;aid=$_efrh_nonce"
+  if [[ -z "$_efrh_stale" ]]; then
+    _efrh_mark "A;cl=line"
+    _efrh_mark "B;aid=$_efrh_nonce"
+  fi
+  # Last: until here the prompt's own marks are the ones that would come after an interrupt.
+  PS1='%# '
+  _efrh_stale=
+  _efrh_hooked=1
 }
 
 # Timed command: does the work of the hooks should they be gone.
 _efrh_timed() {
-  _efrh_precmd
-  _efrh_options
+  if [[ -z "$_efrh_hooked" ]]; then
+    _efrh_precmd
+    _efrh_options
+  fi
 }

@@ -4,13 +4,19 @@
 -- ended and how. Must not know: permissions, the store, what a line means. Loop thread of efrd;
 -- methods that wait run in a coroutine.
 --
+-- What is typed is one constant line. The shell evaluates what the file "run" says, and whoever
+-- takes that file away owns the run: the integration, which will end it with D, or efrd, which then
+-- knows that nothing ran and nothing will. So a line that an interrupt swallowed is typed again.
+--
 -- Policy: a run ends only on facts that a command cannot fake: the mark D with the nonce of this
 -- call (for a contained call the end mark before it), and the shell's own group in the foreground.
 -- What a contained call did is read from the launcher's files. A timeout kills nothing.
 
 local async = require "efr.util.async"
+local handoff = require "efr.shell.handoff"
 local marks = require "efr.shell.marks"
 local output = require "efr.shell.output"
+local results = require "efr.shell.results"
 
 local M = {}
 
@@ -18,8 +24,10 @@ local FIRST_PROMPT_MS <const> = 10000
 local AFTER_INTERRUPT_MS <const> = 2000
 local CLOSE_GRACE_MS <const> = 1000
 local TICK_MS <const> = 100
-local TAIL_BYTES <const> = 4096
-local MAX_FIXED_LINE <const> = 4000
+local TAIL_BYTES <const> = results.TAIL_BYTES
+local MAX_TYPED <const> = 10
+local RETYPE_MS <const> = 400
+local PROMPT_MS <const> = 1000
 local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 
 ---@class efr.shell.RunOptions
@@ -30,15 +38,6 @@ local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
 ---@field token efr.Token?
-
----@class efr.shell.RunResult
----@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
----@field output string  text, at most about 1 MiB
----@field truncated boolean
----@field exit_code integer?
----@field cwd string?  the shell's directory afterwards
----@field setup_error string?  why a call was not run
----@field left_running boolean?  the command goes on in the shell; its call's files are in use
 
 ---@class efr.Hidden
 ---@field cwd string  last known directory of the shell
@@ -61,7 +60,7 @@ Hidden.__index = Hidden
 function M.new(opts)
   return setmetatable({
     cwd = opts.cwd, _opts = opts, _ports = opts.ports, _phase = "none",
-    _run = nil, _locked = false, _wake = {},
+    _handoff = handoff.new(opts.ports, opts.control), _run = nil, _locked = false, _wake = {},
   }, Hidden)
 end
 
@@ -129,7 +128,7 @@ function Hidden:_end_run(how, status)
   if self._phase == "busy" then self._phase = "prompting" end
   if run.late then
     local late = run.on_late_end
-    if late then late(self:_result(run)) end
+    if late then late(results.of(run, self.cwd)) end
   end
   self:_changed()
 end
@@ -162,29 +161,33 @@ end
 
 function on_mark.D(self, mark)
   local run = self._run
-  if not run or not run.started or mark.aid ~= run.nonce or self._pending then return end
-  if run.launch == "contained" and not run.sandbox_ended then return end
+  if not run or mark.aid ~= run.nonce or self._pending then return end
+  -- Without C, when an interrupt cut preexec short.
+  if run.launch == "contained" and run.started and not run.sandbox_ended then return end
   self._pending = { status = mark.status, cwd = self._claimed }
   self:_check_end()
 end
 
+-- Flushed input can cut a line that the shell is reading, in the middle of its quotes. The next
+-- prompt gets the line anew.
 function on_mark.P(self, mark)
-  -- Cannot come from a line that eval reads whole; should the shell stand there, it must not stay.
   local run = self._run
-  if mark.k == "s" and run and mark.aid == run.nonce then self._pty:interrupt() end
+  if not run or mark.k ~= "s" or not mark.aid then return end
+  if mark.aid == run.nonce or mark.aid == run.nonce_before then self._pty:interrupt() end
 end
 
--- The integration's own B carries the nonce of the call before; the one in the prompt's text does
--- not, and may come after a line was typed.
+-- The integration's own B carries a nonce, that of the call before; the one in the prompt's text
+-- does not, and may come after a line was typed.
 function on_mark.B(self, mark)
+  local run = self._run
   if self._phase == "starting" then
     self:_update_cwd(nil)
     self._phase = "ready"
   elseif self._phase == "prompting" then
     self._phase = "ready"
-  elseif mark.aid and self._run and self._run.dropped and not self._run.started then
-    self:_end_run("dropped")
-    self._phase = "ready"
+  elseif mark.aid and run and not run.started and not self._pending then
+    -- A new prompt and no C: an interrupt may have swallowed the line.
+    self:_type_again(run)
   end
   self:_changed()
 end
@@ -211,9 +214,11 @@ function Hidden:_tick()
   local run = self._run
   if not run then return end
   self:_report_output(run)
-  -- A command that stopped the terminal's output would keep the shell from saying that it ended.
-  if now_ms(self) - run.active >= TICK_MS and foreground_is_shell(self) then
+  local quiet = now_ms(self) - run.active
+  if quiet >= TICK_MS and foreground_is_shell(self) then
+    -- A command that stopped the terminal's output would keep the shell from saying that it ended.
     self._pty:resume_output()
+    if not run.started and quiet >= RETYPE_MS then self:_type_again(run) end
   end
   self:_check_end()
 end
@@ -248,6 +253,7 @@ function Hidden:_spawn()
   }
   if not pty then return nil, "start the shell: " .. err, code end
   self._pty, self._pid, self.cwd, self._phase = pty, pty:pid(), cwd, "starting"
+  self._handoff:clear()
   self._startup = output.new { limit_bytes = 2 * TAIL_BYTES }
   self._timer = self._ports.uv.new_timer()
   self._claimed = nil
@@ -285,111 +291,39 @@ function Hidden:_first_prompt(token)
   return nil, message .. (shown:find("%S") and "; it printed:\n" .. shown or "")
 end
 
-local function quote(path)
-  return "'" .. path:gsub("'", "'\\''") .. "'"
-end
-
-local function write_file(self, name, bytes)
-  local uv, path = self._ports.uv, self._opts.control .. "/" .. name
-  local fd, err = uv.fs_open(path, "w", 384)
-  if not fd then return nil, err end
-  local written
-  written, err = uv.fs_write(fd, bytes)
-  uv.fs_close(fd)
-  if written ~= #bytes then return nil, err or (path .. ": short write") end
-  return path
-end
-
-local function hex(bytes)
-  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
-end
-
--- The files of a run, and the fixed line that is typed for it.
-function Hidden:_prepare(run, opts)
-  local call = opts.call
-  local path, fixed
-  run.nonce = call and call.nonce or hex(self._ports.sys.random(16))
-  if run.launch == "contained" then
-    path = call.dir
-    fixed = quote(call.launcher) .. " run --call-dir " .. quote(path)
-  elseif opts.apply then
-    path = assert(write_file(self, "apply", opts.apply))
-    fixed = "_efrh_apply"
-  else
-    path = call and call.line_path
-    if not path then
-      local err
-      path, err = write_file(self, "line", opts.line)
-      if not path then return nil, err end
-    end
-    fixed = '\\builtin eval "$(<' .. quote(path) .. ')"'
-  end
-  if path:find("%c") or #fixed > MAX_FIXED_LINE then
-    return nil, "the path of the call's directory cannot be typed"
-  end
-  local kind = opts.apply and "apply" or run.launch
-  local ok, err = write_file(self, "run", table.concat({ run.nonce, kind, path }, "\n") .. "\n")
-  return ok and fixed, err
+function Hidden:_type_again(run)
+  run.typed = run.typed + 1
+  if run.typed > MAX_TYPED then return end
+  run.active = now_ms(self)
+  self._pty:write(handoff.FIXED_LINE)
 end
 
 -- Types the fixed line at a ready prompt. False: busy.
 function Hidden:_type(run, opts)
-  local fixed, err = self:_prepare(run, opts)
-  if not fixed then return nil, err end
-  local ok
+  run.nonce_before = self._nonce
+  local nonce, ok, err
+  nonce, err = self._handoff:put(run.launch, opts)
+  if not nonce then return nil, err end
+  run.nonce, self._nonce = nonce, nonce
   ok, err = self._pty:restore()
   if not ok then return nil, err end
-  if not foreground_is_shell(self) then return false end
+  -- The shell takes its terminal back a moment after a prompt; one that is ending has none.
+  self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, opts.token, function()
+    return not self._pty or foreground_is_shell(self)
+  end)
+  if not self._pty or not foreground_is_shell(self) then
+    self._handoff:take_back()
+    return false
+  end
   self._run, self._phase, self._claimed = run, "busy", nil
   self._timer:start(TICK_MS, TICK_MS, function() self:_tick() end)
-  return self._pty:write(fixed .. "\n")
-end
-
-local function refusal(self, outcome, message)
-  return {
-    outcome = outcome, output = "", truncated = false, setup_error = message, cwd = self.cwd,
-  }
-end
-
--- What a contained call's launcher reported.
-local function contained_result(run, result)
-  local report = run.call:result()
-  if not report or report.setup_error or report.launch_error then
-    result.outcome = "setup_failed"
-    result.setup_error = report and (report.setup_error or report.launch_error)
-      or "the sandbox ended without a result"
-    return result
-  end
-  result.exit_code = report.signal and report.signal ~= 0 and 128 + report.signal
-    or report.exit_code
-  return result
-end
-
--- Result of a run that has ended.
-function Hidden:_result(run)
-  local text, truncated = run.output:finish()
-  text = text:gsub("[^\n]*: _efrh_quiet\n?$", "")
-  local result = { output = text, truncated = truncated, cwd = self.cwd }
-  if run.ended == "exited" then
-    result.outcome, result.exit_code = "exited", run.status
-  elseif run.ended == "dropped" then
-    result.outcome = "interrupted"
-  elseif run.unparsed then
-    result.outcome = "not_started"
-  else
-    result.outcome, result.exit_code = "finished", run.status
-    if run.launch == "contained" then contained_result(run, result) end
-  end
-  return result
+  return self._pty:write(handoff.FIXED_LINE)
 end
 
 -- A run that goes on without its caller.
 local function leave_running(self, run, outcome)
   run.late = true
-  return {
-    outcome = outcome, output = run.output:tail(TAIL_BYTES), truncated = true, cwd = self.cwd,
-    left_running = true,
-  }
+  return results.running(run, self.cwd, outcome)
 end
 
 -- The launcher's process: the child of the shell that has our arguments.
@@ -406,11 +340,16 @@ local function find_launcher(self, run)
   return nil
 end
 
--- Stops a run: SIGINT to the foreground group; a contained call that ignores it loses its launcher,
--- and with it everything inside.
+-- Stops a run: takes it back, or SIGINT to the foreground group; a contained call that ignores it
+-- loses its launcher, and with it everything inside.
 function Hidden:_interrupt(run)
   local function over() return run.ended end
-  run.dropped = true
+  if not run.started and not run.ended and self._handoff:take_back() then
+    self:_end_run("dropped")
+    self._phase = "ready"
+    return results.of(run, self.cwd)
+  end
+  run.interrupted = true
   self:_wait(now_ms(self) + 200, nil, function() return run.started or run.ended end)
   if not run.ended then self._pty:interrupt() end
   self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
@@ -420,7 +359,7 @@ function Hidden:_interrupt(run)
     self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
   end
   if not run.ended then return leave_running(self, run, "interrupted") end
-  local result = self:_result(run)
+  local result = results.of(run, self.cwd)
   if result.outcome ~= "exited" then result.outcome = "interrupted" end
   return result
 end
@@ -431,26 +370,35 @@ local BUSY <const> = "an earlier command still runs in this conversation's shell
 function Hidden:_acquire(deadline, token)
   if self._run then
     local how = self:_wait(deadline, token, function() return not self._run end)
-    if how == "cancelled" then return refusal(self, "interrupted") end
-    if how == "timeout" then return refusal(self, "busy", BUSY) end
+    if how == "cancelled" then return results.refusal(self.cwd, "interrupted") end
+    if how == "timeout" then return results.refusal(self.cwd, "busy", BUSY) end
   end
   if self._phase == "none" then
     local ok, err = self:_spawn()
-    if not ok then return refusal(self, "setup_failed", err) end
+    if not ok then return results.refusal(self.cwd, "setup_failed", err) end
   end
   if self._phase == "starting" then
     local ok, err, code = self:_first_prompt(token)
     if not ok then
-      return refusal(self, code == "EFR_CANCELLED" and "interrupted" or "setup_failed", err)
+      local outcome = code == "EFR_CANCELLED" and "interrupted" or "setup_failed"
+      return results.refusal(self.cwd, outcome, err)
     end
   end
-  local how = self:_wait(now_ms(self) + FIRST_PROMPT_MS, token, function()
+  -- Not longer: an interrupt can take a prompt's marks along, and a line typed early just waits.
+  local how = self:_wait(now_ms(self) + PROMPT_MS, token, function()
     return self._phase == "ready" or self._phase == "none"
   end)
-  if how == "cancelled" then return refusal(self, "interrupted") end
-  if how == "timeout" then return refusal(self, "busy", "the shell shows no prompt") end
+  if how == "cancelled" then return results.refusal(self.cwd, "interrupted") end
   if self._phase == "none" then return self:_acquire(deadline, token) end
   return nil
+end
+
+-- What became of a line that was not typed.
+function Hidden:_not_typed(opts, again, typed, err)
+  if typed == nil then return results.refusal(self.cwd, "setup_failed", err) end
+  if not self._pty and not again then return self:_run_locked(opts, true) end
+  if opts.token and opts.token.cancelled then return results.refusal(self.cwd, "interrupted") end
+  return results.refusal(self.cwd, "busy", "another process holds the shell's terminal")
 end
 
 function Hidden:_run_locked(opts, again)
@@ -459,13 +407,10 @@ function Hidden:_run_locked(opts, again)
   if refused then return refused end
   local run = {
     launch = opts.launch or "direct", call = opts.call, output = output.new(),
-    active = now_ms(self), on_output = opts.on_output, on_late_end = opts.on_late_end,
+    typed = 1, active = now_ms(self), on_output = opts.on_output, on_late_end = opts.on_late_end,
   }
   local typed, err = self:_type(run, opts)
-  if typed == false then
-    return refusal(self, "busy", "another process holds the shell's terminal")
-  end
-  if not typed then return refusal(self, "setup_failed", err) end
+  if not typed then return self:_not_typed(opts, again, typed, err) end
   local how = self:_wait(now_ms(self) + timeout, token, function() return run.ended end)
   if how == "cancelled" then return self:_interrupt(run) end
   if how == "timeout" then return leave_running(self, run, "timeout") end
@@ -474,14 +419,14 @@ function Hidden:_run_locked(opts, again)
     return self:_run_locked(opts, true)
   end
   self:_report_output(run)
-  return self:_result(run)
+  return results.of(run, self.cwd)
 end
 
 ---Run one line; waits. Overlapping runs are busy.
 ---@param opts efr.shell.RunOptions
 ---@return efr.shell.RunResult
 function Hidden:run(opts)
-  if self._locked then return refusal(self, "busy", BUSY) end
+  if self._locked then return results.refusal(self.cwd, "busy", BUSY) end
   self._locked = true
   local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
   local result = self:_run_locked(opts)

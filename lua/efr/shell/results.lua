@@ -1,0 +1,77 @@
+-- What a run in the hidden shell gives back.
+--
+-- Owns: the outcomes. Must not know: the terminal, how a run is ended. Loop thread of efrd.
+
+local handoff = require "efr.shell.handoff"
+
+local M = {}
+
+M.TAIL_BYTES = 4096
+
+---@class efr.shell.RunResult
+---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
+---@field output string  text, at most about 1 MiB
+---@field truncated boolean
+---@field exit_code integer?
+---@field cwd string?  the shell's directory afterwards
+---@field setup_error string?  why a call was not run
+---@field left_running boolean?  the command goes on in the shell; its call's files are in use
+
+---A line that was not run.
+---@param cwd string
+---@param outcome string
+---@param message string?
+---@return efr.shell.RunResult
+function M.refusal(cwd, outcome, message)
+  return { outcome = outcome, output = "", truncated = false, setup_error = message, cwd = cwd }
+end
+
+---A run that goes on after its caller has its answer.
+---@param run table
+---@param cwd string
+---@param outcome "timeout"|"interrupted"
+---@return efr.shell.RunResult
+function M.running(run, cwd, outcome)
+  return {
+    outcome = outcome, output = run.output:tail(M.TAIL_BYTES), truncated = true, cwd = cwd,
+    left_running = true,
+  }
+end
+
+-- What a contained call's launcher reported.
+local function add_report(result, report)
+  if not report or report.setup_error or report.launch_error then
+    result.outcome = "setup_failed"
+    result.setup_error = report and (report.setup_error or report.launch_error)
+      or "the sandbox ended without a result"
+    return
+  end
+  local signal = report.signal
+  result.exit_code = signal and signal ~= 0 and 128 + signal or report.exit_code
+end
+
+-- The terminal's echo of a line that was typed again can come after the output began.
+local ECHO <const> = handoff.FIXED_LINE:gsub("%p", "%%%0")
+
+---A run that has ended.
+---@param run table
+---@param cwd string
+---@return efr.shell.RunResult
+function M.of(run, cwd)
+  local text, truncated = run.output:finish()
+  if text:find(handoff.FIXED_LINE, 1, true) then text = text:gsub(ECHO, "") end
+  local result = { output = text, truncated = truncated, cwd = cwd }
+  if run.ended == "exited" then
+    result.outcome, result.exit_code = "exited", run.status
+  elseif run.ended == "dropped" then
+    result.outcome = "interrupted"
+  elseif run.unparsed then
+    result.outcome = "not_started"
+  else
+    result.outcome, result.exit_code = "finished", run.status
+    if run.launch == "contained" then add_report(result, run.call:result()) end
+  end
+  return result
+end
+
+return M
