@@ -343,8 +343,7 @@ describe("hidden shell, contained calls", function()
     local call = world:contained(launcher(world, ":"), {
       exit_code = 0, cwd = "/usr",
       exports = {
-        { name = "CI", value = "a'b $(touch ~/bad)\nc" }, { name = "path", value = "/x" },
-        { name = "x[$(touch ~/bad)]", value = "1" },
+        CI = "a'b $(touch ~/bad)\nc", path = "/x", ["x[$(touch ~/bad)]"] = "1",
       },
     })
     local result = run(world, nil, { call = call, launch = "contained" })

@@ -431,7 +431,7 @@ function Hidden:run(opts)
   local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
   local result = self:_run_locked(opts)
   local report = opts.launch == "contained" and result.outcome == "finished" and opts.call:result()
-  if report and (report.cwd or report.exports) then
+  if report then
     self:_apply(report.cwd, report.exports)
     result.cwd = self.cwd
   end
@@ -442,9 +442,10 @@ end
 function Hidden:_apply(cwd, exports)
   local fields = {}
   if cwd and cwd ~= self.cwd then fields[#fields + 1] = "cwd\0" .. cwd .. "\0" end
-  for _, export in ipairs(exports or {}) do
-    fields[#fields + 1] = "export\0" .. export.name .. "\0" .. export.value .. "\0"
+  for name, value in pairs(exports or {}) do
+    fields[#fields + 1] = "export\0" .. name .. "\0" .. value .. "\0"
   end
+  table.sort(fields)
   if #fields == 0 then return true end
   local result = self:_run_locked { apply = table.concat(fields), timeout_ms = 5000 }
   return result.outcome == "finished" and result.exit_code == 0
