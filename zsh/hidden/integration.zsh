@@ -75,8 +75,10 @@ _efrh_start() {
 _efrh_end_stopped() {
   local job
   for job in ${${(k)jobstates}:|_efrh_jobs}; do
-    [[ $jobstates[$job] != suspended:* ]] || kill -KILL %$job
-  done
+    [[ $jobstates[$job] == suspended:* ]] || continue
+    kill -KILL %$job
+    disown %$job # its end is no news for a later call
+  done 2>/dev/null
 }
 
 # Gives the status of the last command back to $?.
