@@ -20,7 +20,7 @@
 #include <sys/un.h>
 
 #define MAX_IN_FLIGHT 256
-#define THREAD_STACK_BYTES (64 * 1024)
+#define THREAD_STACK_BYTES 65536UL
 #define WAKE_SIGNAL SIGUSR1
 #define MAX_PRIVATE 8
 
@@ -299,7 +299,7 @@ static void on_wake(int signal)
     (void)signal; /* only there to end a blocked call */
 }
 
-void broker_start(int fd, const uint64_t *private_ids, size_t count)
+void broker_start(int listener_fd, const uint64_t *private_ids, size_t count)
 {
     struct sigaction action = {.sa_handler = on_wake};
     CLEANUP_FD int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -310,7 +310,7 @@ void broker_start(int fd, const uint64_t *private_ids, size_t count)
         die_errno("sigaction");
     for (size_t i = 0; i < count && i < MAX_PRIVATE; i++)
         allowed_mounts[allowed_count++] = private_ids[i];
-    listener = fd;
+    listener = listener_fd;
 }
 
 bool broker_serve(void)

@@ -25,7 +25,7 @@ enum broker_address broker_read_address(const void *bytes, size_t len_bytes, cha
 
 /* Starts to serve the listener (kept by the broker). Connects to a path succeed only on the
  * mounts of private_ids (zeros are ignored). Dies on failure. */
-void broker_start(int listener, const uint64_t *private_ids, size_t count);
+void broker_start(int listener_fd, const uint64_t *private_ids, size_t count);
 
 /* Takes what waits at the listener; each connect gets its own thread. Returns false when no
  * process is left that could call. */

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 bool env_matches(const char *pattern, const char *name, size_t name_len, bool any_case)

@@ -153,6 +153,13 @@ static void read_lifeline(int fd, pid_t command)
         (void)kill(-command, SIGCONT);
 }
 
+static void take_exits(int children, pid_t command)
+{
+    struct signalfd_siginfo info;
+    (void)!read(children, &info, sizeof info);
+    reap(command);
+}
+
 static void serve(const struct init_args *args, int children, int listener, pid_t command)
 {
     struct pollfd fds[] = {
@@ -165,17 +172,15 @@ static void serve(const struct init_args *args, int children, int listener, pid_
         int ready = poll(fds, 3, busy ? WATCH_MS : -1);
         if (ready < 0 && errno != EINTR)
             _exit(EFR_EXIT_SETUP);
-        if (ready > 0 && (fds[0].revents & POLLIN)) {
-            struct signalfd_siginfo info;
-            (void)!read(children, &info, sizeof info);
-            reap(command);
+        if (ready > 0) {
+            if (fds[0].revents)
+                take_exits(children, command);
+            if (fds[1].revents)
+                read_lifeline(args->lifeline_fd, command);
+            /* A listener without callers only hangs up. */
+            if (fds[2].revents && (!(fds[2].revents & POLLIN) || !broker_serve()))
+                fds[2].fd = -1;
         }
-        if (ready > 0 && fds[1].revents)
-            read_lifeline(args->lifeline_fd, command);
-        if (ready > 0 && (fds[2].revents & POLLIN) && !broker_serve())
-            fds[2].fd = -1;
-        else if (ready > 0 && fds[2].revents && !(fds[2].revents & POLLIN))
-            fds[2].fd = -1;
         busy = broker_wake_orphans();
     }
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PLAN_MAX_BYTES (1024 * 1024)
+#define PLAN_MAX_BYTES 1048576
 #define PLAN_NONCE_LEN 32
 
 /* In the order in which equal depths are mounted. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RECORDS_MAX_BYTES (256 * 1024)
+#define RECORDS_MAX_BYTES 262144
 
 int report_open_dir(const char *path)
 {

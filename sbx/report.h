@@ -9,11 +9,11 @@
 struct report {
     int dir; /* borrowed; the call's directory */
     const char
-        *nonce;    /* borrowed; NULL until the plan was read: then no result is written */
-    bool started;  /* the command was executed */
+        *nonce;   /* borrowed; NULL until the plan was read: then no result is written */
+    bool started; /* the command was executed */
     int landlock_abi;        /* of this kernel; 0: not looked at yet */
-    int exit_code; /* -1: none */
-    int signal;    /* 0: none */
+    int exit_code;           /* -1: none */
+    int signal;              /* 0: none */
     char setup_error[1024];  /* the sandbox was not built */
     char launch_error[1024]; /* it was built, but the command could not be executed */
 };

@@ -1,7 +1,7 @@
 #!/bin/bash
 # System calls, socket families, capabilities and other processes: each attempt gets its exact
 # answer.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
   attacker attempts

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ordinary tools work in a call: git, python's processes, sqlite, make, a compiler, strace, zsh's
 # own line, pipes and pseudo terminals.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
   (

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the launcher refuses: bad plans, changed paths, a system that lacks something. Each refusal
 # names its step, ends with 125 and runs nothing.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 as_both
 

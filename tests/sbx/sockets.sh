@@ -1,7 +1,7 @@
 #!/bin/bash
 # Sockets: those of the host are out of reach by every name and by races, those of the call work.
 # A race has a control: the same attacker outside of the sandbox reaches the host's socket.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
   attacker attempts

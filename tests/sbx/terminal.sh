@@ -1,7 +1,7 @@
 #!/bin/bash
 # The terminal of a call: it is kept, the command is its foreground job, Ctrl+C and Ctrl+Z act as
 # for any job of a shell, and the shell has its terminal back afterwards.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
   attacker attempts
