@@ -18,6 +18,10 @@ is() { # NAME WANTED SEEN
 gone() { # NAME
   if flock -w 10 "$W/project/held" true; then ok "$1"; else bad "$1"; fi
 }
+# Waits until the command runs, as long as its launcher lives.
+started() {
+  until [ -e "$CALL/started" ] || ! kill -0 $launcher 2>/dev/null; do read -rt 0.01 <> <(:); done
+}
 HEAD="efr-result 1 nonce $NONCE started"
 
 sbx sh -c 'exit 7'
@@ -71,7 +75,7 @@ for round in 1 2 3 4 5 6 7 8; do
   "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1 &
   launcher=$!
   if [ $((round % 2)) = 0 ]; then
-    until [ -e "$CALL/started" ]; do :; done
+    started
   fi
   kill -KILL $launcher
   wait $launcher 2>/dev/null
@@ -86,7 +90,7 @@ for sig in INT TERM HUP QUIT; do
     exec "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1
   ) &
   launcher=$!
-  until [ -e "$CALL/started" ]; do :; done
+  started
   kill -$sig $launcher 2>/dev/null
   # A shell without job control starts its children with INT and QUIT ignored.
   case $sig in INT | QUIT) kill -KILL $launcher 2>/dev/null ;; esac
@@ -98,7 +102,7 @@ done
 plan bash -c "$HOLD; sleep 1000"
 "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >"$W/out" 2>&1 &
 launcher=$!
-until [ -e "$CALL/started" ]; do :; done
+started
 kill -KILL "$(cat "/proc/$launcher/task/$launcher/children")"
 wait $launcher
 STATUS=$?

@@ -19,7 +19,7 @@ world() {
   trap 'chmod -R u+rwX "$W" 2>/dev/null; rm -rf "$W"' EXIT
   chmod 755 "$W"
   mkdir -p "$W/home/.ssh" "$W/project" "$W/state/tmp" "$W/run/xrt" "$W/bin" "$W/outside" "$W/call"
-  cp "$EFR_SBX" "$W/bin/efr-sbx"
+  cp "$EFR_SBX" "$W/bin/efr-sbx" || exit 1
   chmod 1777 "$W/state/tmp"
   echo secret >"$W/home/.ssh/id_test"
   echo rc >"$W/home/.zshrc"

@@ -46,7 +46,7 @@ kill "$SERVER" && wait "$SERVER" 2>/dev/null
 serve "$W/outside/race" H
 race() { # MODE ROUNDS
   sbx bash -c "$PYTHON '$W/bin/serve.py' /tmp/race-private P >/tmp/race-ready &
-    until grep -q ready /tmp/race-ready 2>/dev/null; do :; done
+    until grep -q ready /tmp/race-ready 2>/dev/null || ! kill -0 \$!; do :; done
     '$W/bin/socket_race' $1 '$W/outside/race' /tmp/race-private $2; status=\$?
     rm -f /tmp/race-private; exit \$status"
   expect "race: $1" 0 "$1: 0"
