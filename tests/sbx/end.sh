@@ -4,23 +4,23 @@
 # shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
-  attacker attempts
+    attacker attempts
 }
 as_both
 
 result() {
-  tr '\0' ' ' <"$CALL/result" 2>/dev/null | sed 's/landlock_abi [0-9]* //'
+    tr '\0' ' ' <"$CALL/result" 2>/dev/null | sed 's/landlock_abi [0-9]* //'
 }
 is() { # NAME WANTED SEEN
-  if [ "$2" = "$3" ]; then ok "$1"; else OUT=$3 bad "$1"; fi
+    if [ "$2" = "$3" ]; then ok "$1"; else OUT=$3 bad "$1"; fi
 }
 # Waits until no process holds the file any more that every process of the call has open.
 gone() { # NAME
-  if flock -w 10 "$W/project/held" true; then ok "$1"; else bad "$1"; fi
+    if flock -w 10 "$W/project/held" true; then ok "$1"; else bad "$1"; fi
 }
 # Waits until the command runs, as long as its launcher lives.
 started() {
-  until [ -e "$CALL/started" ] || ! kill -0 $launcher 2>/dev/null; do read -rt 0.01 <> <(:); done
+    until [ -e "$CALL/started" ] || ! kill -0 $launcher 2>/dev/null; do read -rt 0.01 <> <(:); done
 }
 HEAD="efr-result 1 nonce $NONCE started"
 
@@ -70,32 +70,32 @@ if [ ! -e "$CALL/started" ]; then ok "nothing before the start"; else bad "start
 
 # The launcher killed at a random moment: nothing is left, and no result claims success.
 for round in 1 2 3 4 5 6 7 8; do
-  plan bash -c "$HOLD; setsid sleep 1000 & sleep 1000"
-  : >"$W/project/held"
-  "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1 &
-  launcher=$!
-  if [ $((round % 2)) = 0 ]; then
-    started
-  fi
-  kill -KILL $launcher
-  wait $launcher 2>/dev/null
-  STATUS=$?
-  gone "launcher killed, round $round"
-  [ ! -e "$CALL/result" ] || bad "a killed launcher left a result"
+    plan bash -c "$HOLD; setsid sleep 1000 & sleep 1000"
+    : >"$W/project/held"
+    "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1 &
+    launcher=$!
+    if [ $((round % 2)) = 0 ]; then
+        started
+    fi
+    kill -KILL $launcher
+    wait $launcher 2>/dev/null
+    STATUS=$?
+    gone "launcher killed, round $round"
+    [ ! -e "$CALL/result" ] || bad "a killed launcher left a result"
 done
 for sig in INT TERM HUP QUIT; do
-  plan bash -c "$HOLD; sleep 1000"
-  (
-    trap - INT QUIT
-    exec "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1
-  ) &
-  launcher=$!
-  started
-  kill -$sig $launcher 2>/dev/null
-  # A shell without job control starts its children with INT and QUIT ignored.
-  case $sig in INT | QUIT) kill -KILL $launcher 2>/dev/null ;; esac
-  wait $launcher 2>/dev/null
-  gone "launcher ended by SIG$sig"
+    plan bash -c "$HOLD; sleep 1000"
+    (
+        trap - INT QUIT
+        exec "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >/dev/null 2>&1
+    ) &
+    launcher=$!
+    started
+    kill -$sig $launcher 2>/dev/null
+    # A shell without job control starts its children with INT and QUIT ignored.
+    case $sig in INT | QUIT) kill -KILL $launcher 2>/dev/null ;; esac
+    wait $launcher 2>/dev/null
+    gone "launcher ended by SIG$sig"
 done
 
 # Pid 1 killed from outside.

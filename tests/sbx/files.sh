@@ -4,9 +4,9 @@
 # shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
-  attacker attempts
-  git init -q "$W/project" 2>/dev/null
-  mkdir -p "$W/project/deep/er"
+    attacker attempts
+    git init -q "$W/project" 2>/dev/null
+    mkdir -p "$W/project/deep/er"
 }
 as_both
 A=$W/bin/attempts
@@ -33,7 +33,7 @@ echo outside >"$W/outside/file"
 works "write in the project" "$A" write "$W/project/file"
 works "make directories in the project" mkdir -p "$W/project/a/b"
 works "write below /tmp, /var/tmp, /dev/shm and the runtime directory" sh -c \
-  "echo 1 >/tmp/x && test -e /var/tmp/x && echo 1 >/dev/shm/x && echo 1 >\$XDG_RUNTIME_DIR/x"
+    "echo 1 >/tmp/x && test -e /var/tmp/x && echo 1 >/dev/shm/x && echo 1 >\$XDG_RUNTIME_DIR/x"
 if [ -e "$W/state/tmp/x" ] && [ ! -e /tmp/x ]; then ok "/tmp is the conversation's"; else bad "/tmp"; fi
 works "/tmp stays for the next call" test -e /tmp/x
 
@@ -79,17 +79,17 @@ sbx "$A" fchmodat2 04755 "$W/project/file"
 expect "fchmodat2 with the set-user-id bit" 1 "fchmodat2: EPERM"
 works "an ordinary chmod" "$A" chmod 0755 "$W/project/file"
 if [ "$(id -u)" = 0 ]; then
-  sbx "$A" chmod 02755 "$W/project/file"
-  expect "as root: the set-group-id bit" 1 "chmod: EPERM"
-  sbx "$A" write /proc/sys/kernel/core_pattern
-  expect "as root: /proc/sys" 1 "write: EROFS"
-  sbx "$A" write /proc/sysrq-trigger
-  expect "as root: /proc/sysrq-trigger" 1 "write: E*"
-  sbx "$A" read /etc/shadow
-  expect "as root (control): /etc/shadow is only hidden by a mask" 0 "read: worked"
-  MOUNTS+=("mask /etc/shadow")
-  sbx cat /etc/shadow
-  expect "as root: a masked /etc/shadow" 0 ""
+    sbx "$A" chmod 02755 "$W/project/file"
+    expect "as root: the set-group-id bit" 1 "chmod: EPERM"
+    sbx "$A" write /proc/sys/kernel/core_pattern
+    expect "as root: /proc/sys" 1 "write: EROFS"
+    sbx "$A" write /proc/sysrq-trigger
+    expect "as root: /proc/sysrq-trigger" 1 "write: E*"
+    sbx "$A" read /etc/shadow
+    expect "as root (control): /etc/shadow is only hidden by a mask" 0 "read: worked"
+    MOUNTS+=("mask /etc/shadow")
+    sbx cat /etc/shadow
+    expect "as root: a masked /etc/shadow" 0 ""
 fi
 sbx "$A" write /proc/self/comm
 expect "write below /proc" 1 "write: E*"

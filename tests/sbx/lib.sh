@@ -13,58 +13,58 @@ EFR_SBX=${EFR_SBX:-${EFR_BIN:-$TESTS/../../build/bin}/efr-sbx}
 # The world: $W/home (HOME), $W/project (a write root), $W/state/tmp (backing of /tmp),
 # $W/run (the runtime directory's place), $W/bin (launcher and attackers).
 world() {
-  local base=$HOME
-  [ "$(id -u)" != 0 ] || base=/var/lib # not below /tmp: that is private; not /root: mode 0700
-  W=$(mktemp -d "$base/efr-sbx-test.XXXXXX") || exit 1
-  trap 'chmod -R u+rwX "$W" 2>/dev/null; rm -rf "$W"' EXIT
-  chmod 755 "$W"
-  mkdir -p "$W/home/.ssh" "$W/project" "$W/state/tmp" "$W/run/xrt" "$W/bin" "$W/outside" "$W/call"
-  cp "$EFR_SBX" "$W/bin/efr-sbx" || exit 1
-  chmod 1777 "$W/state/tmp"
-  echo secret >"$W/home/.ssh/id_test"
-  echo rc >"$W/home/.zshrc"
-  echo outside >"$W/outside/file"
-  mkdir "$W/outside/dir"
+    local base=$HOME
+    [ "$(id -u)" != 0 ] || base=/var/lib # not below /tmp: that is private; not /root: mode 0700
+    W=$(mktemp -d "$base/efr-sbx-test.XXXXXX") || exit 1
+    trap 'chmod -R u+rwX "$W" 2>/dev/null; rm -rf "$W"' EXIT
+    chmod 755 "$W"
+    mkdir -p "$W/home/.ssh" "$W/project" "$W/state/tmp" "$W/run/xrt" "$W/bin" "$W/outside" "$W/call"
+    cp "$EFR_SBX" "$W/bin/efr-sbx" || exit 1
+    chmod 1777 "$W/state/tmp"
+    echo secret >"$W/home/.ssh/id_test"
+    echo rc >"$W/home/.zshrc"
+    echo outside >"$W/outside/file"
+    mkdir "$W/outside/dir"
 }
 
 # Compiles tests/sbx/NAME.c into the world.
 attacker() {
-  cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -o "$W/bin/$1" "$TESTS/$1.c" -lpthread ||
-    exit 1
+    cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -o "$W/bin/$1" "$TESTS/$1.c" -lpthread ||
+        exit 1
 }
 
 # Runs the calling script again: as root and as an ordinary user. Returns in the inner run only.
 as_both() {
-  if [ -n "${SBX_INNER:-}" ]; then
-    W=$SBX_INNER
-    export HOME=$W/home
-    cd "$W/project" || exit 1
-    return 0
-  fi
-  local status=0 script
-  script=$(readlink -f "$0")
-  world
-  prepare
-  if [ "$(id -u)" = 0 ]; then
-    echo "# as root"
-    SBX_INNER=$W bash "$script" || status=1
-    rm -rf "$W"
+    if [ -n "${SBX_INNER:-}" ]; then
+        W=$SBX_INNER
+        export HOME=$W/home
+        cd "$W/project" || exit 1
+        return 0
+    fi
+    local status=0 script
+    script=$(readlink -f "$0")
     world
     prepare
-    chown -R $ORDINARY_UID:$ORDINARY_UID "$W"
-    cp "$script" "$TESTS/lib.sh" "$W/bin/"
-    echo "# as an ordinary user"
-    (cd "$W" && SBX_INNER=$W setpriv --reuid=$ORDINARY_UID --regid=$ORDINARY_UID \
-      --clear-groups bash "$W/bin/$(basename "$script")") || status=1
-  else
-    SBX_INNER=$W bash "$script" || status=1
-  fi
-  exit $status
+    if [ "$(id -u)" = 0 ]; then
+        echo "# as root"
+        SBX_INNER=$W bash "$script" || status=1
+        rm -rf "$W"
+        world
+        prepare
+        chown -R $ORDINARY_UID:$ORDINARY_UID "$W"
+        cp "$script" "$TESTS/lib.sh" "$W/bin/"
+        echo "# as an ordinary user"
+        (cd "$W" && SBX_INNER=$W setpriv --reuid=$ORDINARY_UID --regid=$ORDINARY_UID \
+            --clear-groups bash "$W/bin/$(basename "$script")") || status=1
+    else
+        SBX_INNER=$W bash "$script" || status=1
+    fi
+    exit $status
 }
 
 # What a test wants in its world before the user is changed; tests replace it.
 prepare() {
-  :
+    :
 }
 
 NONCE=0123456789abcdef0123456789abcdef
@@ -74,78 +74,78 @@ EXTRA=()
 # plan ARG...: writes the plan of a call that runs ARG. MOUNTS holds further mount lines
 # "kind path"; EXTRA further fields.
 plan() {
-  CALL=$W/call/$RANDOM$RANDOM
-  mkdir -m 700 "$CALL"
-  {
-    printf '%s\0' efr-plan 1 nonce $NONCE uid "$(id -u)" cwd "${PLAN_CWD:-$W/project}" \
-      tmp "$W/state/tmp"
-    sorted_mounts "private /tmp" "private /var/tmp" "runtime $W/run/xrt" "root $W/project" \
-      "mask $W/state" "mask $W/home/.ssh" ${MOUNTS[@]+"${MOUNTS[@]}"}
-    printf '%s\0' set XDG_RUNTIME_DIR "$W/run/xrt" set TMPDIR /tmp ${EXTRA[@]+"${EXTRA[@]}"}
-    local arg
-    for arg in "$@"; do printf '%s\0' arg "$arg"; done
-    printf '%s\0' end
-  } >"$CALL/plan"
+    CALL=$W/call/$RANDOM$RANDOM
+    mkdir -m 700 "$CALL"
+    {
+        printf '%s\0' efr-plan 1 nonce $NONCE uid "$(id -u)" cwd "${PLAN_CWD:-$W/project}" \
+            tmp "$W/state/tmp"
+        sorted_mounts "private /tmp" "private /var/tmp" "runtime $W/run/xrt" "root $W/project" \
+            "mask $W/state" "mask $W/home/.ssh" ${MOUNTS[@]+"${MOUNTS[@]}"}
+        printf '%s\0' set XDG_RUNTIME_DIR "$W/run/xrt" set TMPDIR /tmp ${EXTRA[@]+"${EXTRA[@]}"}
+        local arg
+        for arg in "$@"; do printf '%s\0' arg "$arg"; done
+        printf '%s\0' end
+    } >"$CALL/plan"
 }
 
 # By depth, then kind, as the launcher demands.
 sorted_mounts() {
-  local line kind path
-  for line in "$@"; do
-    kind=${line%% *} path=${line#* }
-    local slashes=${path//[^\/]/} rank=0
-    case $kind in
-      mask) rank=0 ;; private) rank=1 ;; runtime) rank=2 ;; root) rank=3 ;; pin) rank=4 ;;
-      floor) rank=5 ;;
-    esac
-    printf '%04d %d %s %s\n' ${#slashes} $rank "$kind" "$path"
-  done | sort | while read -r _ _ kind path; do printf '%s\0' "$kind" "$path"; done
+    local line kind path
+    for line in "$@"; do
+        kind=${line%% *} path=${line#* }
+        local slashes=${path//[^\/]/} rank=0
+        case $kind in
+            mask) rank=0 ;; private) rank=1 ;; runtime) rank=2 ;; root) rank=3 ;; pin) rank=4 ;;
+            floor) rank=5 ;;
+        esac
+        printf '%04d %d %s %s\n' ${#slashes} $rank "$kind" "$path"
+    done | sort | while read -r _ _ kind path; do printf '%s\0' "$kind" "$path"; done
 }
 
 # sbx ARG...: runs ARG contained; output in OUT, status in STATUS.
 sbx() {
-  plan "$@"
-  OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
-  STATUS=$?
+    plan "$@"
+    OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
+    STATUS=$?
 }
 
 FAILED=0
 ok() {
-  echo "ok - $1"
+    echo "ok - $1"
 }
 bad() {
-  echo "not ok - $1: status ${STATUS-} output: ${OUT-}"
-  FAILED=1
+    echo "not ok - $1: status ${STATUS-} output: ${OUT-}"
+    FAILED=1
 }
 
 # expect NAME STATUS PATTERN: of the last sbx.
 expect() {
-  # shellcheck disable=SC2053
-  if [ "$STATUS" = "$2" ] && [[ $OUT == $3 ]]; then ok "$1"; else bad "$1"; fi
+    # shellcheck disable=SC2053
+    if [ "$STATUS" = "$2" ] && [[ $OUT == $3 ]]; then ok "$1"; else bad "$1"; fi
 }
 
 # denied NAME PATTERN CMD...: the command fails contained with PATTERN in its output, and works
 # outside (the control).
 denied() {
-  local name=$1 pattern=$2
-  shift 2
-  sbx "$@"
-  # shellcheck disable=SC2053
-  if [ "$STATUS" -ne 0 ] && [[ $OUT == *$pattern* ]]; then ok "$name"; else bad "$name"; fi
-  if ! OUT=$("$@" 2>&1 </dev/null); then
-    STATUS=$?
-    bad "$name (control: works without the sandbox)"
-  fi
+    local name=$1 pattern=$2
+    shift 2
+    sbx "$@"
+    # shellcheck disable=SC2053
+    if [ "$STATUS" -ne 0 ] && [[ $OUT == *$pattern* ]]; then ok "$name"; else bad "$name"; fi
+    if ! OUT=$("$@" 2>&1 </dev/null); then
+        STATUS=$?
+        bad "$name (control: works without the sandbox)"
+    fi
 }
 
 # works NAME CMD...
 works() {
-  local name=$1
-  shift
-  sbx "$@"
-  if [ "$STATUS" = 0 ]; then ok "$name"; else bad "$name"; fi
+    local name=$1
+    shift
+    sbx "$@"
+    if [ "$STATUS" = 0 ]; then ok "$name"; else bad "$name"; fi
 }
 
 finish() {
-  exit $FAILED
+    exit $FAILED
 }

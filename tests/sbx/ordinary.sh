@@ -4,9 +4,9 @@
 # shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
-  (
-    cd "$W/project" && git init -q . && git config user.email a@b.c && git config user.name efr
-  ) || exit 1
+    (
+        cd "$W/project" && git init -q . && git config user.email a@b.c && git config user.name efr
+    ) || exit 1
 }
 as_both
 PYTHON=/usr/bin/python3

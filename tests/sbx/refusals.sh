@@ -7,19 +7,19 @@ as_both
 
 # refused NAME PATTERN: runs the plan in CALL
 refused() {
-  OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
-  STATUS=$?
-  expect "$1" 125 "efr-sbx: setup failed: $2"
-  if [ -e "$W/project/ran" ]; then bad "$1 (it ran)"; fi
+    OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
+    STATUS=$?
+    expect "$1" 125 "efr-sbx: setup failed: $2"
+    if [ -e "$W/project/ran" ]; then bad "$1 (it ran)"; fi
 }
 edit() { # SED: on the plan with NULs as newlines
-  tr '\0' '\n' <"$CALL/plan" | sed "$1" | tr '\n' '\0' >"$CALL/plan2"
-  mv "$CALL/plan2" "$CALL/plan"
+    tr '\0' '\n' <"$CALL/plan" | sed "$1" | tr '\n' '\0' >"$CALL/plan2"
+    mv "$CALL/plan2" "$CALL/plan"
 }
 bad_plan() { # NAME SED PATTERN
-  plan touch "$W/project/ran"
-  edit "$2"
-  refused "$1" "$3"
+    plan touch "$W/project/ran"
+    edit "$2"
+    refused "$1" "$3"
 }
 
 bad_plan "another magic" '1s/.*/plan/' "plan: not a plan"
@@ -67,10 +67,10 @@ refused "a floor behind a link" "mount sources: open $W/linked/x: Too many level
 MOUNTS=()
 
 for path in "" ":/usr/bin" "/usr/bin:" "/usr/bin::/bin" "bin:/usr/bin" "."; do
-  plan touch "$W/project/ran"
-  OUT=$(PATH=$path "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
-  STATUS=$?
-  expect "PATH='$path'" 125 "efr-sbx: setup failed: environment: PATH has an empty or relative entry"
+    plan touch "$W/project/ran"
+    OUT=$(PATH=$path "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
+    STATUS=$?
+    expect "PATH='$path'" 125 "efr-sbx: setup failed: environment: PATH has an empty or relative entry"
 done
 
 # A refusal is in the result too, with the nonce.
@@ -87,7 +87,7 @@ MOUNTS=()
 EXTRA=(unset "EFR_*" unset "*_proxy" secret "*token*" secret "AWS_*" keep "KEPT_TOKEN" set GREETING hello)
 plan env
 OUT=$(env -i PATH=/usr/bin:/bin EFR_X=1 http_proxy=x My_Token=1 KEPT_TOKEN=1 aws_x=1 GREETING=old PLAIN=yes \
-  URL=https://u:p@h/ URL2=https://u@h/ "$(printf 'b\377d')=1" "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null | sort | tr '\n' ' ')
+    URL=https://u:p@h/ URL2=https://u@h/ "$(printf 'b\377d')=1" "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null | sort | tr '\n' ' ')
 STATUS=0
 expect "the environment is filtered" 0 "GREETING=hello KEPT_TOKEN=1 PATH=/usr/bin:/bin PLAIN=yes TMPDIR=/tmp URL2=https://u@h/ XDG_RUNTIME_DIR=*"
 finish

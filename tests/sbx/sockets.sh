@@ -4,19 +4,19 @@
 # shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
-  attacker attempts
-  attacker socket_race
-  cp "$TESTS/serve.py" "$W/bin/"
+    attacker attempts
+    attacker socket_race
+    cp "$TESTS/serve.py" "$W/bin/"
 }
 as_both
 A=$W/bin/attempts
 PYTHON=/usr/bin/python3
 
 serve() { # PATH BYTE: in the background; sets SERVER
-  coproc SERVE { exec $PYTHON "$W/bin/serve.py" "$1" "$2"; }
-  # shellcheck disable=SC2153
-  SERVER=$SERVE_PID
-  read -r _ <&"${SERVE[0]}"
+    coproc SERVE { exec $PYTHON "$W/bin/serve.py" "$1" "$2"; }
+    # shellcheck disable=SC2153
+    SERVER=$SERVE_PID
+    read -r _ <&"${SERVE[0]}"
 }
 
 serve "$W/outside/sock" H
@@ -45,14 +45,14 @@ kill "$SERVER" && wait "$SERVER" 2>/dev/null
 # Races. The private server is made by the call itself.
 serve "$W/outside/race" H
 race() { # MODE ROUNDS
-  sbx bash -c "$PYTHON '$W/bin/serve.py' /tmp/race-private P >/tmp/race-ready &
+    sbx bash -c "$PYTHON '$W/bin/serve.py' /tmp/race-private P >/tmp/race-ready &
     until grep -q ready /tmp/race-ready 2>/dev/null || ! kill -0 \$!; do :; done
     '$W/bin/socket_race' $1 '$W/outside/race' /tmp/race-private $2; status=\$?
     rm -f /tmp/race-private; exit \$status"
-  expect "race: $1" 0 "$1: 0"
-  if OUT=$("$W/bin/socket_race" "$1" "$W/outside/race" "$W/outside/race" 10); then
-    bad "race: $1 (control reaches the host)"
-  fi
+    expect "race: $1" 0 "$1: 0"
+    if OUT=$("$W/bin/socket_race" "$1" "$W/outside/race" "$W/outside/race" 10); then
+        bad "race: $1 (control reaches the host)"
+    fi
 }
 race address "${EFR_RACES:-500}"
 race rename "${EFR_RACES:-500}"
@@ -161,7 +161,7 @@ OUT=$($PYTHON -c '
 import socket, subprocess, sys
 s = socket.socket()
 sys.exit(subprocess.run(sys.argv[1:], stdin=s).returncode)' \
-  "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1)
+    "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1)
 STATUS=$?
 expect "a socket of the host as standard input" 125 "*descriptors: descriptor 0 is a socket of the host"
 finish

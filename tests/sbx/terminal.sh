@@ -4,21 +4,21 @@
 # shellcheck disable=SC1091,SC2034,SC2016
 . "$(dirname "$0")/lib.sh"
 prepare() {
-  attacker attempts
-  cp "$TESTS/terminal.py" "$W/bin/"
+    attacker attempts
+    cp "$TESTS/terminal.py" "$W/bin/"
 }
 as_both
 PYTHON=/usr/bin/python3
 
 # steps NAME: plays the steps of standard input; @RUN@ stands for the launch of CALL
 steps() {
-  local run="$W/bin/efr-sbx run --call-dir $CALL"
-  if OUT=$(sed "s|@RUN@|$run|" | PATH=/usr/bin:/bin $PYTHON "$W/bin/terminal.py"); then
-    ok "$1"
-  else
-    STATUS=1
-    bad "$1"
-  fi
+    local run="$W/bin/efr-sbx run --call-dir $CALL"
+    if OUT=$(sed "s|@RUN@|$run|" | PATH=/usr/bin:/bin $PYTHON "$W/bin/terminal.py"); then
+        ok "$1"
+    else
+        STATUS=1
+        bad "$1"
+    fi
 }
 
 plan bash -c 'tty; test -t 0 -a -t 1 && echo is-a-terminal; read -r x </dev/tty; echo "got $x"'
@@ -90,8 +90,8 @@ wait READY%
 STEPS
 
 for request in 0x5412 0x541c 0x5423 0x540c; do
-  plan "$W/bin/attempts" ioctl $request
-  steps "ioctl $request on the terminal" <<'STEPS'
+    plan "$W/bin/attempts" ioctl $request
+    steps "ioctl $request on the terminal" <<'STEPS'
 wait READY% 
 type @RUN@; echo status $?\r
 wait ioctl: EPERM
