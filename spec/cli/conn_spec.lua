@@ -233,7 +233,7 @@ describe("cli.conn", function()
         async.sleep(40)
         serve({})
       end)
-      return 1
+      return require("efr.sys").getpid() -- a process of ours that lives
     end)
     env.environ.SSH_AUTH_SOCK, env.environ.LC_ALL = "/tmp/x", "C"
     fake.run(function()
