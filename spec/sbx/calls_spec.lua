@@ -126,6 +126,11 @@ describe("sbx.calls with the launcher", function()
       assert.are.equal("none\n", output)
     end)
 
+  it("does not report a directory that only the call has", function()
+    assert.is_nil(contained("cd /tmp").cwd)
+    assert.are.equal("/usr", contained("cd /usr").cwd)
+  end)
+
   it("hides efr's own directories and the secrets, and shows the line's own files", function()
     local _, output = contained("ls " .. base .. "/state " .. base .. "/data "
       .. base .. "/home/.ssh; ls $XDG_RUNTIME_DIR/efr-sbx")

@@ -138,6 +138,19 @@ describe("sbx.plan", function()
       "floor /a/b" }, seen)
   end)
 
+  it("tells which directories are the same outside", function()
+    local _, _, _, mounts = plan.build(world.spec({
+      scratch = "/home/u/.local/share/efr/scratch/one", write_roots = { "/tmp/w" },
+    }, { ["/tmp/w"] = "dir" }))
+    for path, shared in pairs({
+      ["/home/u/p/app/x"] = true, ["/usr"] = true, ["/tmp"] = false, ["/var/tmp/x"] = false,
+      ["/tmp/w/x"] = true, ["/home/u/.ssh"] = false, ["/run/user/1000/x"] = false,
+      ["/home/u/.local/share/efr/scratch/one"] = true, ["/home/u/.local/share/efr"] = false,
+    }) do
+      assert.are.equal(shared, plan.is_shared(mounts, path), path)
+    end
+  end)
+
   it("encodes fields with a NUL after each, and no field that holds one", function()
     assert.are.equal("a\0\0b\0", plan.encode({ "a", "", "b" }))
     assert.is_nil(plan.encode({ "a\0b" }))

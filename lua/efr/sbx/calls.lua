@@ -186,15 +186,15 @@ local function describe(self, opts, dir, nonce)
   return spec
 end
 
-local function write_plan(self, opts, dir, nonce)
-  local spec, err, code = describe(self, opts, dir, nonce)
+local function write_plan(self, opts, call)
+  local spec, err, code = describe(self, opts, call.dir, call.nonce)
   if not spec then return nil, err, code end
   local fields, bytes
-  fields, err, code = plan.build(spec)
+  fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
   bytes, err, code = plan.encode(fields)
   if not bytes then return nil, err, code end
-  return write_new(self.app.ports.uv, dir .. "/plan", bytes)
+  return write_new(self.app.ports.uv, call.dir .. "/plan", bytes)
 end
 
 local function make_call_dir(self, opts)
@@ -209,11 +209,11 @@ local function make_call_dir(self, opts)
   return dir
 end
 
-local function fill(self, opts, dir, nonce)
+local function fill(self, opts, call)
   if opts.launch == "direct" then
-    return write_new(self.app.ports.uv, dir .. "/line", opts.line)
+    return write_new(self.app.ports.uv, call.line_path, opts.line)
   end
-  return write_plan(self, opts, dir, nonce)
+  return write_plan(self, opts, call)
 end
 
 local function check_options(opts)
@@ -257,7 +257,7 @@ function Calls:prepare(opts)
     line_path = dir .. (opts.launch == "direct" and "/line" or "/in/line"),
   }, Call)
   local ok
-  ok, err, code = fill(self, opts, dir, nonce)
+  ok, err, code = fill(self, opts, call)
   if not ok then
     call:cleanup()
     return nil, err, code
@@ -312,7 +312,11 @@ local function take_records(self, out)
   if not parsed then return end
   out.setup_error = out.setup_error or parsed.setup_error
   out.cwd, out.exports = records.cwd(parsed.list), records.promotable(parsed.list)
-  if out.cwd and not calls.app.ports.fs.stat(out.cwd) then out.cwd = nil end
+  -- A directory of the call's own means nothing to the shell outside.
+  local cwd = out.cwd
+  if cwd and not (plan.is_shared(self.mounts, cwd) and calls.app.ports.fs.stat(cwd)) then
+    out.cwd = nil
+  end
   local id = self.conversation_id
   local state = records.apply(calls.states[id] or records.new_state(), parsed.list)
   if state then calls.states[id] = state end

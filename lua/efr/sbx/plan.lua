@@ -17,6 +17,7 @@ local M = {}
 M.VERSION = "1"
 M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
+local OWN <const> = { mask = true, private = true, runtime = true }
 local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, floor = 5 }
 
 ---@class efr.sbx.Look  what a path is
@@ -165,6 +166,7 @@ end
 ---@return string[]? fields
 ---@return string? err
 ---@return string? code  EFR_SANDBOX
+---@return {kind: string, path: string}[]? mounts  with fields: what was planned, sorted
 function M.build(spec)
   spec = resolved(spec)
   local ok, err, mounts
@@ -185,7 +187,19 @@ function M.build(spec)
   add(table.unpack(environment.fields(spec)))
   for _, arg in ipairs(spec.argv) do add("arg", arg) end
   add("end")
-  return out
+  return out, nil, nil, mounts
+end
+
+---Whether a directory of the call is the same one outside: not hidden and not the call's own.
+---@param mounts {kind: string, path: string}[]  sorted, as build returns them
+---@param path string
+---@return boolean
+function M.is_shared(mounts, path)
+  local shared = true
+  for _, mount in ipairs(mounts) do -- the deepest one at or above the path is the last
+    if paths.within(path, mount.path) then shared = not OWN[mount.kind] end
+  end
+  return shared
 end
 
 ---The bytes of the plan file.
