@@ -2,7 +2,7 @@
 -- Must not know: the disk (callers read and write the file) or who asks.
 -- Runs in efrd and efr. Pure.
 --
--- The file is the user's: an entry is added at the end or cut out by its byte range, and every
+-- The file is the user's: an entry is added after the last one or cut out with its lines, and every
 -- other byte stays as it is.
 --
 --   [[projects]]
@@ -10,6 +10,7 @@
 --   root = "/home/u/p/app"
 --   name = "app"            # optional
 
+local edit = require "efr.config.edit"
 local list = require "efr.util.list"
 local lpegx = require "efr.util.lpegx"
 local toml = require "efr.config.toml"
@@ -82,16 +83,6 @@ function M.load(text, path)
   end)
 end
 
-local ESCAPES <const> = {
-  ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
-}
-
-local function quote(s)
-  return '"' .. s:gsub('[%z\1-\31\127\\"]', function(c)
-    return ESCAPES[c] or ("\\u%04X"):format(c:byte())
-  end) .. '"'
-end
-
 ---Whether a directory can be a project: not `/`, not the home directory, nothing above it.
 ---@param root string  absolute
 ---@param home string
@@ -110,14 +101,7 @@ function M.check_root(root, home)
   return true
 end
 
--- A file that ends inside a line gets its line feed first.
-local function joined(text, entry)
-  if text == "" then return entry end
-  if text:sub(-1) ~= "\n" then text = text .. "\n" end
-  return text .. "\n" .. entry
-end
-
----Adds a project at the end.
+---Adds a project after the last one.
 ---@param text string?  the file as it is
 ---@param project efr.Project
 ---@param path string?
@@ -128,35 +112,15 @@ function M.add(text, project, path)
   path, text = path or "projects.toml", text or ""
   local ok, err = validate.check(ENTRY, project, { strict = true })
   if not ok then return nil, err, "invalid" end
-  local entries, document, code = read(text, path)
-  if not entries then return nil, document, code end
+  local entries, why, code = read(text, path)
+  if not entries then return nil, why, code end
   local root = clean(project.root)
   for _, entry in ipairs(entries) do
     if clean(entry.root) == root then return nil, root .. " is already a project", "conflict" end
   end
-  if #entries > 0 and #document.headers == 0 then
-    return nil, path .. " lists projects in one array; write them as [[projects]]", "EFR_CONFIG"
-  end
-  local lines = { "[[projects]]", "id = " .. quote(project.id), "root = " .. quote(root) }
-  if project.name then lines[#lines + 1] = "name = " .. quote(project.name) end
-  return joined(text, table.concat(lines, "\n") .. "\n")
-end
-
--- From the start of the header's line to the end of the line of its last value, with one of the
--- blank lines around it.
-local function block(text, document, header)
-  local last = header.to
-  for _, place in pairs(document.where[header.table]) do last = math.max(last, place.to) end
-  local from = header.from
-  while from > 1 and text:sub(from - 1, from - 1) ~= "\n" do from = from - 1 end
-  local to = text:find("\n", last, true) or #text
-  local _, blank = text:find("^[ \t]*\r?\n", to + 1)
-  if blank then
-    to = blank
-  elseif to == #text and text:sub(from - 2, from - 1) == "\n\n" then
-    from = from - 1
-  end
-  return from, to
+  local fields = { { "id", project.id }, { "root", root } }
+  if project.name then fields[3] = { "name", project.name } end
+  return edit.add_entry(text, "projects", fields)
 end
 
 ---Removes the project of a root.
@@ -168,18 +132,14 @@ end
 ---@return string? code  "not_found" or "EFR_CONFIG"
 function M.remove(text, root, path)
   path, text, root = path or "projects.toml", text or "", clean(root)
-  local entries, document, code = read(text, path)
-  if not entries then return nil, document, code end
-  for _, entry in ipairs(entries) do
+  local entries, err, code = read(text, path)
+  if not entries then return nil, err, code end
+  for i, entry in ipairs(entries) do
     if clean(entry.root) == root then
-      local gone = { id = entry.id, root = root, name = entry.name }
-      for _, header in ipairs(document.headers) do
-        if header.table == entry then
-          local from, to = block(text, document, header)
-          return text:sub(1, from - 1) .. text:sub(to + 1), gone
-        end
-      end
-      return nil, path .. " lists projects in one array; write them as [[projects]]", "EFR_CONFIG"
+      local fresh
+      fresh, err, code = edit.remove_entry(text, "projects", i)
+      if not fresh then return nil, err, code end
+      return fresh, { id = entry.id, root = root, name = entry.name }
     end
   end
   return nil, root .. " is no registered project", "not_found"

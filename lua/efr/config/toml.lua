@@ -35,6 +35,13 @@ function M.is_array(value)
   return getmetatable(value) == Array
 end
 
+---Marks a table as an array, as those that parse returns are.
+---@param t any[]
+---@return any[] t
+function M.array(t)
+  return setmetatable(t, Array)
+end
+
 -- Tokens ---------------------------------------------------------------------------------------
 
 local digit = R "09"
@@ -428,7 +435,7 @@ function Reader:header(from)
   t = (array and self.append or self.define)(self, t, parts[#parts], parts)
   pos = pos + #close
   self.headers[#self.headers + 1] = {
-    path = joined(parts), array = array, from = from, to = pos - 1, table = t,
+    path = joined(parts), depth = #parts, array = array, from = from, to = pos - 1, table = t,
   }
   return t, pos
 end
@@ -455,7 +462,8 @@ end
 ---@class efr.TomlDocument
 ---@field where table<table, table<any, table>>  for each table and key or index: {from, to} of the
 ---  value, and {key_from, key_to} of a key; of a table that a header opened: {from, to} of its name
----@field headers table[]  {path, array, from, to, table} in file order
+---@field headers table[]  {path, depth (parts of the path), array, from, to, table} in file order
+---@field how table<table, string>  how each table came to be: see new_table
 
 ---Reads TOML 1.0. Every error names line and column.
 ---@param text string
@@ -474,7 +482,9 @@ function M.parse(text)
   local reader = setmetatable({ text = text, how = {}, where = {}, headers = {} }, Reader)
   reader.root = reader:new_table("root")
   local ok, err = pcall(reader.document, reader)
-  if ok then return reader.root, { where = reader.where, headers = reader.headers } end
+  if ok then
+    return reader.root, { where = reader.where, headers = reader.headers, how = reader.how }
+  end
   if type(err) ~= "table" or not err.toml_pos then error(err, 0) end
   return failed(err.toml_pos, err.message)
 end

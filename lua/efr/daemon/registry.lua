@@ -65,7 +65,7 @@ local function rewrite(self, change)
   end
   local fresh, result, name = change(text)
   if not fresh then
-    return nil, result, name == "EFR_CONFIG" and "invalid" or name
+    return nil, result, name:find("^EFR_") and "invalid" or name
   end
   local ok
   if not existed then
