@@ -106,7 +106,7 @@ describe("config.edit", function()
       assert.equal(row[1], assert(edit.remove_entry(text, "p.r", count)))
     end
     local text = "[[r]]\na = 1\n\n# of two\n[[r]]\na = 2\n[r.s]\nb = 1 # c\n\n[[r]]\na = 3\n"
-    assert.equal("[[r]]\na = 1\n\n# of two\n\n[[r]]\na = 3\n",
+    assert.equal("[[r]]\na = 1\n\n# of two\n[[r]]\na = 3\n",
       assert(edit.remove_entry(text, "r", 2)))
     assert.is_nil(edit.remove_entry(text, "r", 4))
   end)
