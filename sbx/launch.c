@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -228,12 +229,25 @@ static int run_plan(const struct plan *plan)
     return report_finish(&report);
 }
 
+/* The launcher ends with the shell that started it, and the call with the launcher: a command that
+ * ignores SIGHUP and holds the terminal's foreground would keep the hang-up from both. */
+static void die_with_parent(void)
+{
+    pid_t parent = getppid();
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        die_errno("parent death signal");
+    if (getppid() != parent)
+        die("the process that started the launcher is gone");
+}
+
 int launch_run(const char *call_dir)
 {
     struct plan plan;
     char message[400];
     size_t len = 0;
     die_sink(fail);
+    stage("parent");
+    die_with_parent();
     stage("descriptors");
     check_descriptors();
     stage("call directory");
