@@ -47,7 +47,8 @@ local function add_report(result, report)
     return
   end
   local signal = report.signal
-  result.exit_code = signal and signal ~= 0 and 128 + signal or report.exit_code
+  local code = signal and signal ~= 0 and 128 + signal or report.exit_code
+  result.exit_code = code or result.exit_code
 end
 
 -- The terminal's echo of a line that was typed again can come after the output began.
