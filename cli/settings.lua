@@ -1,33 +1,82 @@
--- The effective settings as the client sees them.
--- Owns: reading config.toml from the config root. Must not know: what a setting does.
--- Runs in `efr`.
+-- The settings as the client sees them.
+-- Owns: where config.toml is, reading and checking it, telling efrd to read it again.
+-- Must not know: what a setting does, how it is shown.
+-- Runs in `efr`; reload waits.
 
 local conn = require "efr.cli.conn"
+local file = require "efr.config.file"
 local load = require "efr.config.load"
 local schema = require "efr.config.schema"
 
 local M = {}
 
-local FILE_MAX <const> = 1024 * 1024
-
---- @return table? config, string? message, string? code
-function M.load(env)
+--- The path of config.toml.
+--- @return string? path, string? message, string? code
+function M.path(env)
   local roots, message, code = conn.roots(env.ports, env.environ)
   if not roots then
     return nil, message, code
   end
-  local path = roots.config.path .. "/config.toml"
-  local text, err, kind = env.ports.fs.read_file(path, FILE_MAX)
-  if not text and kind ~= "ENOENT" and kind ~= "ENOTDIR" then
-    return nil, err, kind
+  return roots.config.path .. "/config.toml"
+end
+
+--- All keys that exist.
+function M.schema(env)
+  return schema.load(env.ports.modules.list)
+end
+
+--- The effective settings.
+--- @return table? config, string? message, string? code
+function M.load(env)
+  local path, message, code = M.path(env)
+  if not path then
+    return nil, message, code
+  end
+  local text
+  text, message, code = file.read(env.ports.fs, path)
+  if message then
+    return nil, message, code
   end
   return load.load({
-    schema = schema.load(env.ports.modules.list),
-    home = env.home,
-    text = text,
-    path = path,
-    env = env.environ,
+    schema = M.schema(env), home = env.home, text = text, path = path, env = env.environ,
   })
+end
+
+--- Checks the text of a config.toml alone, without the environment.
+--- @return table? config, string? message  names file, line, column and key
+--- @return string? code
+function M.check(env, text, path)
+  return load.load({ schema = M.schema(env), home = env.home, text = text, path = path })
+end
+
+--- Tells a running efrd to read its settings again, and says what came of it. A daemon that does
+--- not run reads them when it starts.
+--- @return boolean? applied, string? message, string? code
+function M.reload(env)
+  local link, message, code, data = conn.open(env, { start = false })
+  if not link then
+    return nil, message, code, data
+  end
+  local result
+  result, message, code, data = link:call("admin.config_reload", {})
+  link:close()
+  if not result then
+    return nil, message, code, data
+  end
+  for _, rules in ipairs(result.rules or {}) do
+    if rules.error then
+      local line = rules.error.line and " line " .. rules.error.line or ""
+      env:warn(("%s%s: %s"):format(rules.path, line, rules.error.message))
+    end
+  end
+  if #(result.restart_needed or {}) > 0 then
+    env:say("restart efrd to apply: " .. table.concat(result.restart_needed, ", "))
+  end
+  if not result.applied then
+    local err = result.error or {}
+    return nil, (err.message or "efrd refused the file") .. "; the old settings stay", "EFR_CONFIG"
+  end
+  return true
 end
 
 return M

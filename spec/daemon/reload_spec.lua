@@ -35,7 +35,12 @@ local function fake_fs(files)
       return path:find("^/home/u") and { type = files[path] and "file" or "dir" } or nil
     end,
     lstat = function(path)
-      return path == "/home/u/p/.git" and { type = "dir" } or nil
+      if path == "/home/u/p/.git" then
+        return { type = "dir" }
+      elseif files[path] then
+        return { type = "file" }
+      end
+      return nil, "no such file", "ENOENT"
     end,
   }
 end

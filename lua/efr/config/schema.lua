@@ -14,6 +14,7 @@
 --            gives both in `either`)
 --   check    fn(value) -> true | nil, words: what the kinds above cannot say
 --   doc      one sentence
+--   example  what the commented example shows where there is no default
 --   restart  true: applies at the next start of the daemon
 --   client   true: read by the command, not by the daemon
 -- Only keys exist whose feature exists.

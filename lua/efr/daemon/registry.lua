@@ -1,30 +1,21 @@
 -- The registered projects that are in force: read at the start, read again with the settings, and
 -- changed by admin.project_add and admin.project_remove.
 -- Knows nothing of what a project is for. Main thread of efrd; nothing here waits.
+local file = require "efr.config.file"
 local projects = require "efr.config.projects"
 
 local M = {}
 
-local FILE_MAX <const> = 1024 * 1024
-local FILE_MODE <const> = 384 -- 0600
-local DIR_MODE <const> = 448 -- 0700
-
 local Registry = {}
 Registry.__index = Registry
 
-local function read_text(self)
-  local text, err, code = self.fs.read_file(self.path, FILE_MAX)
-  if not text and code ~= "ENOENT" then
-    return nil, ("%s: %s"):format(self.path, err), "invalid"
-  end
-  return text or "", nil, nil, text ~= nil
-end
-
 --- Reads the file again. A broken one keeps the old list and is told in `error`.
 function Registry:reload()
-  local text, err = read_text(self)
+  local text, err = file.read(self.fs, self.path)
   local list, _, place
-  if text then
+  if err then
+    err = ("%s: %s"):format(self.path, err)
+  else
     list, err, _, place = projects.load(text, self.path)
   end
   self.error, self.error_place = nil, nil
@@ -59,27 +50,11 @@ end
 
 -- Writes what `change` makes of the file, unless somebody else changed it meanwhile.
 local function rewrite(self, change)
-  local text, err, code, existed = read_text(self)
-  if not text then
-    return nil, err, code
-  end
-  local fresh, result, name = change(text)
-  if not fresh then
-    return nil, result, name:find("^EFR_") and "invalid" or name
-  end
-  local ok
-  if not existed then
-    ok, err, code = self.fs.mkdirs(self.path:match("^(.*)/"), DIR_MODE)
-    if not ok then
-      return nil, err, code
-    end
-  elseif read_text(self) ~= text then
-    return nil, self.path .. " changed meanwhile; try again", "conflict"
-  end
-  local target = self.fs.realpath(self.path) or self.path -- a link keeps being one
-  ok, err, code = self.fs.write_atomic(target, fresh, FILE_MODE)
+  local ok, result, code = file.change(self.fs, self.path, function(text)
+    return change(text or "")
+  end)
   if not ok then
-    return nil, err, code
+    return nil, result, code and code:find("^EFR_") and "invalid" or code
   end
   self:reload()
   return result or true
@@ -119,12 +94,10 @@ function Registry:add(opts)
     return nil, err, code
   end
   local project = { id = self.uuid7(), root = root, name = opts.name }
-  local ok
-  ok, err, code = rewrite(self, function(text)
+  return rewrite(self, function(text)
     local fresh, why, name = projects.add(text, project, self.path)
     return fresh, fresh and project or why, name
   end)
-  return ok, err, code
 end
 
 --- Removes the project of a directory, which may be gone.

@@ -2,11 +2,10 @@
 -- a change of the projects. An error keeps the old ones; a key that needs a restart keeps its
 -- running value.
 -- Knows nothing of what a setting does. Main thread of efrd; nothing here waits.
+local file = require "efr.config.file"
 local load = require "efr.config.load"
 
 local M = {}
-
-local FILE_MAX <const> = 1024 * 1024
 
 -- What everybody holds as app.config: stays the same object over reloads.
 local Settings = {}
@@ -47,8 +46,8 @@ function Settings:on_change(fn)
 end
 
 local function read(self)
-  local text, err, code = self.fs.read_file(self.path, FILE_MAX)
-  if not text and code ~= "ENOENT" then
+  local text, err, code = file.read(self.fs, self.path)
+  if err then
     return nil, ("%s: %s"):format(self.path, err), code
   end
   return load.load {

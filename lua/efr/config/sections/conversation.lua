@@ -10,7 +10,7 @@ return {
       doc = "How many prompts may wait in one conversation.",
     },
     {
-      name = "approval_timeout_secs", type = "integer", min = 1, max = 604800,
+      name = "approval_timeout_secs", type = "integer", min = 1, max = 604800, example = 3600,
       doc = "How long a question waits for its answer; unset: without end.",
     },
     {

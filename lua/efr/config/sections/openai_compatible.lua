@@ -10,7 +10,7 @@ return {
       doc = "Where the server is, such as http://localhost:11434/v1. This provider needs it.",
     },
     {
-      name = "models", type = "list",
+      name = "models", type = "list", example = { "qwen3:8b" },
       items = {
         type = "either", shape = "a model id or a table with id",
         either = {

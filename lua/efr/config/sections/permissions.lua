@@ -16,12 +16,12 @@ return {
       doc = "More paths that no tool reads or writes, with everything below them.",
     },
     {
-      name = "rules", type = "rules", default = {},
-      doc = "Rules of your own, one table [[permissions.rules]] each; see below.",
-    },
-    {
       name = "allow_full", type = "boolean", default = false,
       doc = "Whether the mode full may be used at all.",
+    },
+    {
+      name = "rules", type = "rules", default = {},
+      doc = "Rules of your own, one table [[permissions.rules]] each.",
     },
   },
 }

@@ -6,7 +6,7 @@ return {
   doc = "Answers from a Lua file instead of a model.",
   keys = {
     {
-      name = "file", type = "path",
+      name = "file", type = "path", example = "~/model.lua",
       doc = "The Lua file; unset: the built-in demo.",
     },
   },

@@ -6,7 +6,7 @@ return {
   doc = "The hidden zsh of a conversation.",
   keys = {
     {
-      name = "program", type = "path",
+      name = "program", type = "path", example = "/usr/bin/zsh",
       doc = "The zsh to start; unset: your login shell if it is a zsh, else the first zsh on PATH.",
     },
     {

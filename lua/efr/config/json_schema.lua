@@ -1,0 +1,70 @@
+-- Owns: the settings as a JSON schema, for editors.
+-- Must not know: JSON text, files.
+-- Runs in efr. Pure.
+
+local list = require "efr.util.list"
+local rules = require "efr.config.rules"
+
+local M = {}
+
+local DIALECT <const> = "http://json-schema.org/draft-07/schema#"
+
+local write
+
+local function object(properties, required)
+  return {
+    type = "object", properties = properties, required = required, additionalProperties = false,
+  }
+end
+
+local function fields_of(key)
+  local properties, required = {}, {}
+  for _, name in ipairs(list.keys(key.fields)) do
+    properties[name] = write(key.fields[name])
+    if key.fields[name].required then required[#required + 1] = name end
+  end
+  return object(properties, required[1] and required or nil)
+end
+
+local KINDS <const> = {
+  string = function() return { type = "string", minLength = 1 } end,
+  choice = function(key) return { enum = list.copy(key.choices) } end,
+  integer = function(key)
+    return { type = "integer", minimum = key.min, maximum = key.max }
+  end,
+  boolean = function() return { type = "boolean" } end,
+  path = function() return { type = "string", pattern = "^(/|~$|~/)" } end,
+  url = function() return { type = "string", pattern = "^https?://" } end,
+  list = function(key) return { type = "array", items = write(key.items) } end,
+  table = fields_of,
+  either = function(key) return { anyOf = list.map(key.either, write) } end,
+  rules = rules.json_schema,
+}
+
+function write(key)
+  local out = KINDS[key.type](key)
+  out.description = key.doc
+  if key.default ~= nil and type(key.default) ~= "table" then out.default = key.default end
+  return out
+end
+
+---The JSON schema of config.toml.
+---@param schema efr.ConfigSchema
+---@return table  plain tables; no array in it is empty
+function M.build(schema)
+  local out = object({})
+  for _, section in ipairs(schema.sections) do
+    local properties = out.properties
+    if section.name ~= "" then
+      properties = {}
+      out.properties[section.name] = object(properties)
+      out.properties[section.name].description = section.doc
+    end
+    for _, key in ipairs(section.keys) do properties[key.name] = write(key) end
+  end
+  out["$schema"] = DIALECT
+  out.title = "config.toml of efr"
+  return out
+end
+
+return M
