@@ -4,6 +4,10 @@
 #include "mount.h"
 #include "util.h"
 
+#ifdef EFR_SBX_TEST_UNSAFE
+#include "unsafe.h" /* tests/sbx: for the control runs of the races, never in what ships */
+#endif
+
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
@@ -157,6 +161,18 @@ static bool mount_is_private(int fd)
     return false;
 }
 
+/* The one connect that is made for a caller. path is NULL when the address is none. */
+static int connect_now(const struct flight *flight, int taken, const char *path,
+                       const struct sockaddr *address, socklen_t len)
+{
+#ifdef EFR_SBX_TEST_UNSAFE
+    return unsafe_connect(flight->tid, taken, path, address, len);
+#endif
+    (void)flight;
+    (void)path;
+    return connect(taken, address, len);
+}
+
 static int connect_path(const struct flight *flight, int taken, const char *path)
 {
     CLEANUP_FD int target = open_target(flight, path);
@@ -173,7 +189,7 @@ static int connect_path(const struct flight *flight, int taken, const char *path
     }
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/self/fd/%d", target);
-    return connect(taken, (const struct sockaddr *)&name, sizeof name);
+    return connect_now(flight, taken, path, (const struct sockaddr *)&name, sizeof name);
 }
 
 /* A socket that came in from outside belongs to another network. */
@@ -216,12 +232,18 @@ static int emulate(const struct flight *flight)
         if (kind == BROKER_PATH)
             return connect_path(flight, taken, path);
     }
-    return connect(taken, (const struct sockaddr *)(const void *)bytes, (socklen_t)len);
+    return connect_now(flight, taken, NULL, (const struct sockaddr *)(const void *)bytes,
+                       (socklen_t)len);
 }
 
 static void answer(uint64_t id, int error)
 {
     struct seccomp_notif_resp response = {.id = id, .error = -error};
+#ifdef EFR_SBX_TEST_UNSAFE
+    if (error == UNSAFE_CONTINUE)
+        response = (struct seccomp_notif_resp){.id = id,
+                                               .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+#endif
     /* ENOENT: the caller was interrupted meanwhile, so nobody waits for the answer. */
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }

@@ -11,6 +11,10 @@
 #include "seccomp.h"
 #include "util.h"
 
+#ifdef EFR_SBX_TEST_UNSAFE
+#include "unsafe.h" /* tests/sbx: never in what ships */
+#endif
+
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -79,6 +83,10 @@ static void enter_landlock(const struct init_args *args, struct mount_result *mo
         allow_path(rules, TERMINALS[i], LANDLOCK_TERMINAL);
     if (args->terminal)
         allow_path(rules, "/dev/console", LANDLOCK_TERMINAL);
+#ifdef EFR_SBX_TEST_UNSAFE
+    if (unsafe_form("no-landlock"))
+        return;
+#endif
     if (landlock_enter(rules) < 0)
         die_errno("enter");
 }

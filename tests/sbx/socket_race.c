@@ -1,85 +1,186 @@
 /* Races against the check of a connect: another thread changes what the call names while it is
- * checked. `socket_race MODE HOST PRIVATE ROUNDS`: connects to PRIVATE, which is allowed, while
- * the other thread turns it into HOST, which is not. MODE: address (the path in memory),
- * descriptor (the socket descriptor, from one of another call), rename (a link on disk).
- * Ends with 1 as soon as the host's server answers (it sends the byte H), else with 0. */
+ * checked. `socket_race MODE HOST ROUNDS`: connects to a server of its own in /tmp, which is
+ * allowed, while a thread turns it into HOST, which is not. MODE says what changes: address (the
+ * path in memory), rename (a link on disk), chdir (the directory of a relative path),
+ * descriptor (the number names an internet socket, which no path concerns, or a Unix socket).
+ * Prints `MODE: N escapes`, and that both sides of the race were seen; ends with 1 at the first
+ * escape: the host's server answers with the byte H. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-static struct sockaddr_un names[2];
-static struct sockaddr_un target;
-static const char *mode;
-static char link_path[64];
-static char spare[64];
-static atomic_int stop;
+#define OWN_DIR "/tmp/race"
+#define SWAPPED_FD 50
 
-static void *flip(void *argument)
+static struct sockaddr_un names[2]; /* the host's, our own */
+static struct sockaddr_un target;
+static char dirs[2][108];
+static char link_path[] = OWN_DIR "/link";
+static char spare[] = OWN_DIR "/spare";
+static atomic_int sockets[2]; /* mode descriptor: Unix, internet */
+static atomic_int stop;
+static int escapes, allowed, refused;
+
+static void flip_address(unsigned int i)
 {
-    (void)argument;
-    for (unsigned int i = 0; !atomic_load(&stop); i++) {
-        if (strcmp(mode, "address") == 0) {
-            memcpy(target.sun_path, names[i & 1].sun_path, sizeof target.sun_path);
-        } else {
-            (void)unlink(spare);
-            (void)symlink(names[i & 1].sun_path, spare);
-            (void)rename(spare, link_path);
-        }
-    }
+    memcpy(target.sun_path, names[i].sun_path, sizeof target.sun_path);
+}
+
+static void flip_link(unsigned int i)
+{
+    (void)unlink(spare);
+    (void)!symlink(names[i].sun_path, spare);
+    (void)rename(spare, link_path);
+}
+
+static void flip_directory(unsigned int i)
+{
+    (void)!chdir(dirs[i]);
+}
+
+static void flip_descriptor(unsigned int i)
+{
+    (void)dup2(atomic_load(&sockets[i]), SWAPPED_FD);
+}
+
+static const struct mode {
+    const char *name;
+    void (*flip)(unsigned int i);
+} MODES[] = {
+    {"address", flip_address},
+    {"rename", flip_link},
+    {"chdir", flip_directory},
+    {"descriptor", flip_descriptor},
+};
+
+static void *run_flip(void *argument)
+{
+    const struct mode *mode = argument;
+    for (unsigned int i = 0; !atomic_load(&stop); i++)
+        mode->flip(i & 1);
     return NULL;
 }
 
-static int try_once(void)
+static void *serve(void *argument)
+{
+    int server = *(int *)argument;
+    for (;;) {
+        int peer = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+        if (peer < 0)
+            return NULL;
+        (void)!write(peer, "P", 1);
+        (void)close(peer);
+    }
+}
+
+/* Who answers on a connected socket. */
+static void count_answer(int fd)
 {
     char byte = 0;
-    int escaped = 0;
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    if (poll(&wait, 1, 5000) != 1 || read(fd, &byte, 1) != 1)
+        return;
+    escapes += byte == 'H';
+    allowed += byte == 'P';
+}
+
+static void try_name(void)
+{
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    if (connect(fd, (const struct sockaddr *)&target, sizeof target) == 0) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (poll(&wait, 1, 2000) == 1 && read(fd, &byte, 1) == 1)
-            escaped = byte == 'H';
-    }
+    if (connect(fd, (const struct sockaddr *)&target, sizeof target) == 0)
+        count_answer(fd);
+    else
+        refused += errno == EACCES;
     (void)close(fd);
-    return escaped;
+}
+
+/* Both kinds of answer show that the swap was met: EACCES for the Unix socket, EAFNOSUPPORT or
+ * EINVAL for the other one. The sockets of the last round stay open, since the thread may
+ * still name them. */
+static void try_descriptor(void)
+{
+    static int old[2] = {-1, -1};
+    int last[2] = {atomic_load(&sockets[0]), atomic_load(&sockets[1])};
+    int fresh = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    atomic_store(&sockets[0], fresh);
+    atomic_store(&sockets[1], socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(SWAPPED_FD, (const struct sockaddr *)&names[0], sizeof names[0]) == 0) {
+        struct sockaddr_un peer;
+        socklen_t len = sizeof peer;
+        for (int i = 0; i < 2; i++) {
+            int fd = i ? last[0] : fresh;
+            if (fd >= 0 && getpeername(fd, (struct sockaddr *)&peer, &len) == 0)
+                count_answer(fd);
+        }
+    } else {
+        refused += errno == EACCES;
+        allowed += errno == EAFNOSUPPORT || errno == EINVAL;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (old[i] >= 0)
+            (void)close(old[i]);
+        old[i] = last[i];
+    }
+}
+
+static int prepare(const char *mode, const char *host)
+{
+    const char *base = strrchr(host, '/') + 1;
+    (void)mkdir(OWN_DIR, 0700);
+    for (int i = 0; i < 2; i++)
+        names[i].sun_family = AF_UNIX;
+    (void)snprintf(names[0].sun_path, sizeof names[0].sun_path, "%s", host);
+    (void)snprintf(names[1].sun_path, sizeof names[1].sun_path, OWN_DIR "/%s", base);
+    (void)snprintf(dirs[0], sizeof dirs[0], "%.*s", (int)(base - host - 1), host);
+    (void)snprintf(dirs[1], sizeof dirs[1], OWN_DIR);
+    target = names[1];
+    if (strcmp(mode, "rename") == 0)
+        (void)snprintf(target.sun_path, sizeof target.sun_path, "%s", link_path);
+    if (strcmp(mode, "chdir") == 0)
+        (void)snprintf(target.sun_path, sizeof target.sun_path, "%s", base);
+    atomic_store(&sockets[0], -1);
+    atomic_store(&sockets[1], -1);
+    int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)unlink(names[1].sun_path);
+    if (bind(server, (const struct sockaddr *)&names[1], sizeof names[1]) < 0 ||
+        listen(server, 64) < 0)
+        return -1;
+    return server;
 }
 
 int main(int argc, char **argv)
 {
     pthread_t thread;
-    if (argc != 5)
+    const struct mode *mode = NULL;
+    if (argc != 4)
         return 2;
-    mode = argv[1];
-    int rounds = atoi(argv[4]);
-    for (int i = 0; i < 2; i++) {
-        names[i].sun_family = AF_UNIX;
-        (void)snprintf(names[i].sun_path, sizeof names[i].sun_path, "%s", argv[2 + i]);
-    }
-    target = names[1];
-    if (strcmp(mode, "rename") == 0) {
-        (void)snprintf(link_path, sizeof link_path, "/tmp/race-link");
-        (void)snprintf(spare, sizeof spare, "/tmp/race-spare");
-        (void)symlink(names[1].sun_path, link_path);
-        (void)snprintf(target.sun_path, sizeof target.sun_path, "%s", link_path);
-    }
-    if (pthread_create(&thread, NULL, flip, NULL) != 0)
+    for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++)
+        if (strcmp(argv[1], MODES[i].name) == 0)
+            mode = &MODES[i];
+    int server = mode ? prepare(mode->name, argv[2]) : -1;
+    if (server < 0 || pthread_create(&thread, NULL, serve, &server) != 0 ||
+        pthread_create(&thread, NULL, run_flip, (void *)(uintptr_t)mode) != 0)
         return 2;
-    int escapes = 0;
-    for (int i = 0; i < rounds && !escapes; i++)
-        escapes += try_once();
+    int rounds = atoi(argv[3]);
+    for (int i = 0; i < rounds && !escapes; i++) {
+        if (mode->flip == flip_descriptor)
+            try_descriptor();
+        else
+            try_name();
+    }
     atomic_store(&stop, 1);
     (void)pthread_join(thread, NULL);
-    (void)unlink("/tmp/race-link");
-    (void)unlink("/tmp/race-spare");
-    (void)printf("%s: %d\n", mode, escapes);
+    (void)printf("%s: %d escapes%s\n", mode->name, escapes,
+                 allowed && refused ? ", both sides seen" : "");
     return escapes != 0;
 }
