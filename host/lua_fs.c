@@ -186,11 +186,12 @@ static void release_dir(void *ptr)
     (void)closedir(ptr);
 }
 
-/* readdir(path): entries without "." and "..", in no order. */
+/* readdir(path, max): entries without "." and "..", in no order, at most max. */
 static int fs_readdir(lua_State *L)
 {
-    lua_settop(L, 1);
+    lua_settop(L, 2);
     const char *path = luax_check_path(L, 1);
+    lua_Integer max = luaL_optinteger(L, 2, LUA_MAXINTEGER);
     void **slot = luax_guard(L, release_dir);
     DIR *dir = opendir(path); /* close-on-exec */
     if (!dir)
@@ -199,7 +200,7 @@ static int fs_readdir(lua_State *L)
     lua_newtable(L);
     struct dirent *entry;
     lua_Integer count = 0;
-    while (errno = 0, (entry = readdir(dir)) != NULL) {
+    while (errno = 0, count < max && (entry = readdir(dir)) != NULL) {
         const char *name = entry->d_name;
         if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2])))
             continue;

@@ -141,7 +141,11 @@ local PENDING <const> = { ["permissions.rules"] = true, ["permissions.allow_full
 
 local function doc_default(key)
   if key.default == nil then return "unset" end
-  if type(key.default) == "table" then return "`[]`" end
+  if type(key.default) == "table" then
+    local items = {}
+    for i, item in ipairs(key.default) do items[i] = ("%q"):format(item) end
+    return "`[" .. table.concat(items, ", ") .. "]`"
+  end
   return "`" .. tostring(key.default) .. "`"
 end
 

@@ -1,21 +1,24 @@
 local engine = require "efr.perm.engine"
 local machine = require "efr.conv.machine"
 
-local function facts(links, home)
+local function facts(links, home, requirements)
   local app = {
     env = { HOME = home or "/home/u" },
     paths = { config = "/home/u/.config/efr", data = "/home/u/.local/share/efr",
       state = "/home/u/.local/state/efr", runtime = "/run/user/1000/efr" },
     ports = { fs = { realpath = function(path) return links[path] or path end } },
-    config = { get = function() return {} end },
+    config = { get = function(_, key)
+      return key == "sandbox.mask_globs" and { ".env", ".env.*", "!.env.sample" } or {}
+    end },
   }
-  return machine.facts(app, {})
+  return machine.facts(app, { project_roots = { "/home/u/p/app" } }, requirements)
 end
 
 local function effect(kind, path, links, home)
+  local requirements = { { kind = kind, path = path } }
   return engine.decide({
-    requirements = { { kind = kind, path = path } }, tool = "read_file", mode = "cautious",
-    origin = "cli", machine = facts(links, home),
+    requirements = requirements, tool = "read_file", mode = "cautious",
+    origin = "cli", machine = facts(links, home, requirements),
   }).effect
 end
 
@@ -32,6 +35,13 @@ describe("conv.machine", function()
     local links = { ["/home/u/.config/efr/config.toml"] = "/home/u/dots/efr.toml" }
     assert.equal("deny", effect("write", "/home/u/dots/efr.toml", links))
     assert.equal("ask", effect("write", "/home/u/dots/efr.toml", {}))
+  end)
+
+  it("asks before a file tool reads what a project hides for its name", function()
+    assert.equal("ask", effect("read", "/home/u/p/app/.env", {}))
+    assert.equal("ask", effect("read", "/home/u/p/app/a/b/.env.local", {}))
+    assert.equal("allow", effect("read", "/home/u/p/app/.env.sample", {}))
+    assert.equal("allow", effect("read", "/home/u/p/app/src/env.c", {}))
   end)
 
   it("leaves a machine without sense to the engine, which denies", function()

@@ -126,6 +126,33 @@ describe("sbx.calls with the launcher", function()
       assert.are.equal("none\n", output)
     end)
 
+  it("hides the .env files of projects, also those of other projects", function()
+    local fs = app.ports.fs
+    assert(fs.mkdirs(base .. "/other/a/b/c", 448))
+    for _, name in ipairs({
+      "project/.env", "project/.env.example", "other/a/b/.env.local", "other/a/b/c/.env",
+    }) do
+      assert(fs.write_atomic(base .. "/" .. name, "KEY=1\n", 384))
+    end
+    app.settings["sandbox.mask_globs"] = { ".env", ".env.*", "!.env.example" }
+    app.projects = { list = function() return { { root = base .. "/other" } } end }
+    local line = ("grep -c . .env .env.example %s/.env.local %s/c/.env"):format(
+      base .. "/other/a/b", base .. "/other/a/b")
+    for _ = 1, 2 do -- the second search has the first one's memory
+      local _, output = contained(line)
+      assert.are.equal(".env:0\n.env.example:1\n" .. base .. "/other/a/b/.env.local:0\n"
+        .. base .. "/other/a/b/c/.env:1\n", output)
+    end
+    local result, output = contained("echo x >>.env")
+    assert.are.equal(1, result.exit_code)
+    assert.is_truthy(output:find("permission denied"))
+    app.projects, app.settings["sandbox.mask_globs"] = nil, nil
+    for _, name in ipairs({ ".env", ".env.example" }) do
+      assert(fs.unlink(base .. "/project/" .. name))
+    end
+    assert(fs.rmtree(base .. "/other"))
+  end)
+
   it("does not report a directory that only the call has", function()
     assert.is_nil(contained("cd /tmp").cwd)
     assert.are.equal("/usr", contained("cd /usr").cwd)

@@ -4,6 +4,7 @@
 -- Policy: efr's own places are named by their paths and by what these resolve to, so that a link
 -- to the configuration is sealed too.
 
+local globs = require "efr.sbx.globs"
 local paths = require "efr.perm.paths"
 
 local M = {}
@@ -28,6 +29,16 @@ local function aliases_of(fs, home)
   if (real .. "/"):sub(1, #home + 1) == home .. "/" then return {} end
   if (home .. "/"):sub(1, #real + 1) == real .. "/" then return {} end
   return { real }
+end
+
+-- What a call names of the files that projects hide for their names.
+local function hidden_names(app, turn, requirements, out)
+  local matches = globs.matcher(app.config:get("sandbox.mask_globs") or {})
+  for _, item in ipairs(requirements or {}) do
+    for _, root in ipairs(item.path and turn.project_roots or {}) do
+      if globs.covers(item.path, root, matches) then out[#out + 1] = item.path end
+    end
+  end
 end
 
 local function masks_of(app)
@@ -59,8 +70,9 @@ end
 
 ---@param app table
 ---@param turn {scratch?: string, project_roots?: string[]}
+---@param requirements table[]?  of the call that is decided
 ---@return efr.Machine
-function M.facts(app, turn)
+function M.facts(app, turn, requirements)
   local fs, home = app.ports.fs, app.env.HOME
   local sealed = with_real(fs, app.paths.config, {})
   for _, name in ipairs({ "config.toml", "projects.toml" }) do
@@ -77,6 +89,7 @@ function M.facts(app, turn)
     write_sealed = sealed,
     masks = masks_of(app),
   }
+  hidden_names(app, turn, requirements, machine.masks)
   machine.secret_paths = with_targets(fs, machine)
   return machine
 end

@@ -84,10 +84,11 @@ function M.readlink(path) end
 
 ---Entries without "." and "..", in no order.
 ---@param path string
+---@param max integer?  stop after so many
 ---@return efr.DirEntry[]?
 ---@return string? err
 ---@return string? code
-function M.readdir(path) end
+function M.readdir(path, max) end
 
 ---Whether path is a directory, no link, of this user, without any right for group and others
 ---(EFR_NOT_PRIVATE).

@@ -8,6 +8,7 @@
 -- known to efrd and the launcher only, so nothing inside can write a result that counts.
 
 local async = require "efr.util.async"
+local globs = require "efr.sbx.globs"
 local plan = require "efr.sbx.plan"
 local records = require "efr.sbx.records"
 
@@ -21,6 +22,7 @@ local RESULT_BYTES <const> = 1024 * 1024
 local RECORDS_BYTES <const> = 256 * 1024 + 1
 local PASSWD_BYTES <const> = 1024 * 1024
 local PROBE_MS <const> = 10000
+local SETTLED_S <const> = 2
 local RETRY_US <const> = 10 * 1000000 -- a failed probe is tried again after this
 local NAME <const> = "^[%w][%w_.-]*$"
 local ZSH <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
@@ -60,6 +62,19 @@ local function names_in(fs, dir)
   local out = {}
   for i, entry in ipairs(fs.readdir(dir) or {}) do out[i] = entry.name end
   return out
+end
+
+-- Whether a directory changed: by its change time, which no program can set. A change within the
+-- same tick of the clock would not show, so only old ones count.
+local function stamp_of(ports)
+  local now = ports.sys.now_us() // 1000000
+  return function(dir)
+    local stat = ports.uv.fs_lstat(dir)
+    if not stat or stat.type ~= "directory" then return nil end
+    local changed = stat.ctime
+    local stamp = ("%d:%d:%d.%d"):format(stat.dev, stat.ino, changed.sec, changed.nsec)
+    return stamp, now - changed.sec > SETTLED_S
+  end
 end
 
 -- Home directories of all users, for root's masks.
@@ -154,6 +169,30 @@ local function private_tmp(self, conversation_id)
   return dir
 end
 
+-- Files of the registered projects, and of what this call may write, that are hidden for their
+-- names. What a search found of directories that did not change serves the next one.
+local function hidden_files(self, opts)
+  local app, out, kept = self.app, {}, {}
+  local patterns = app.config:get("sandbox.mask_globs") or {}
+  local key = table.concat(patterns, "\0")
+  local old = self.searched.key == key and self.searched or {}
+  local disk = { list = app.ports.fs.readdir, stamp = stamp_of(app.ports) }
+  local matches = globs.matcher(patterns)
+  local function search(path)
+    local real = path and app.ports.fs.realpath(path)
+    if not real or real == "/" or kept[real] then return end
+    local found
+    found, kept[real] = globs.scan(real, matches, disk, old[real])
+    table.move(found, 1, #found, #out + 1, out)
+  end
+  search(opts.project_root)
+  for _, project in ipairs(app.projects and app.projects:list() or {}) do search(project.root) end
+  for _, path in ipairs(opts.extra_write or {}) do search(path) end
+  kept.key = key
+  self.searched = kept
+  return globs.targets(out, function(path) return look(app.ports.fs, path) end)
+end
+
 -- The whole description of a contained call, but its arguments.
 local function describe(self, opts, dir, nonce)
   local app = self.app
@@ -169,6 +208,7 @@ local function describe(self, opts, dir, nonce)
     scratch = opts.scratch, extra_write = opts.extra_write,
     write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
     secret_paths = config:get("permissions.secret_paths"),
+    hidden_files = hidden_files(self, opts),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     homes = uid == 0 and all_homes(fs) or nil,
     look = function(path) return look(fs, path) end,
@@ -424,7 +464,9 @@ end
 ---@return table calls
 function M.new(app)
   local home = app.env.HOME or app.ports.sys.user_info().home
-  return setmetatable({ app = app, home = home, states = {}, runs = {}, probes = 0 }, Calls)
+  return setmetatable({
+    app = app, home = home, states = {}, searched = {}, runs = {}, probes = 0,
+  }, Calls)
 end
 
 return M

@@ -99,6 +99,7 @@ function M.candidates(spec)
     for _, home in ipairs(spec.homes or {}) do add_all(out, secrets_of(home)) end
   end
   add_all(out, spec.masks)
+  add_all(out, spec.hidden_files)
   return out
 end
 

@@ -4,6 +4,8 @@
 local NAME <const> = "^[%a_*][%w_*]*$"
 local NAME_SHAPE <const> = "the name of an environment variable, where * stands for any characters"
 
+local GLOB <const> = "^!?[^/]+$"
+
 local function no_wide_root(roots, home)
   for i, path in ipairs(roots) do
     local below = path == "/" and "/" or path .. "/"
@@ -30,6 +32,12 @@ return {
     {
       name = "mask", type = "list", items = { type = "path" }, default = {},
       doc = "More paths that are empty inside the sandbox; a file tool asks before it reads one.",
+    },
+    {
+      name = "mask_globs", type = "list",
+      items = { type = "string", pattern = GLOB, shape = "a name without a slash" },
+      default = { ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template" },
+      doc = "Names of files in projects that are hidden in the same way; ! keeps one readable.",
     },
     {
       name = "env_deny", type = "list", default = {},

@@ -74,7 +74,7 @@ function M.run(turn, call)
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
   call.requirements = requirements
-  call.machine = machine.facts(turn.app, turn)
+  call.machine = machine.facts(turn.app, turn, requirements)
   return true
 end
 
