@@ -1,0 +1,124 @@
+-- Owns: the grammar of zsh's command language as a whole, and parse: a line to its AST. The AST
+-- below is the contract with everything that reads a line.
+-- Must not know: what a command does, and any decision.
+-- Runs in efrd, efr and the rules process. Pure, linear in the length of the line, never raises.
+--
+-- Every node has kind, pos (first byte) and stop (last byte):
+--   list      items, async = { [i] = true } for &, &! and &|
+--   sublist   parts, ops ("&&", "||"); only with more than one part
+--   pipeline  commands, ops ("|", "|&"), negated, coproc, timed; only with more than one command or
+--             a prefix (commands may then be empty)
+--   simple    assigns, words, redirs
+--   assign    name, subscript = word?, op ("=", "+="), value = word or values = words of ( )
+--   redir     op as it stands, fd (number, "{name}" or nil), target = word,
+--             heredoc = { delimiter, quoted, strip, text, body = word, closed }
+--   if        tests, bodies (lists), otherwise = list?      while, until  test, body
+--   for, foreach, select   vars (strings), words = words?, body
+--   cfor      init, test, step (arith), body
+--   repeat    count = word, body                           case  word, arms = { arm }
+--   arm       patterns (words), body, last (";;", ";&", ";|" or nil)
+--   subshell  body                                         group  body, always = list?
+--   func      names (words), body = node, anonymous_args = words?
+--   cond      expr = test                                  arith  text, parts
+--   test      op and args (words), or op "and", "or", "not", "group" and items (tests)
+--   word      text as it stands, parts; assign = true for an assignment behind typeset and the like
+--   unknown   why
+-- Compound commands, functions among them, have redirs.
+-- A part of a word has t:
+--   lit       s (decoded), quote (nil, "single", "double", "dollar", "backslash")
+--   glob      s; parts and group for ( ), which may hold words in patterns (of case)
+--   qual      text, parts: parentheses at the end that may be glob qualifiers
+--   tilde     name      equals  name (=cmd)
+--   param     see shell_expand; nested expansions stand in subscript, word, parts
+--   command   body = list, form ("$(" or "`"), quote
+--   process   dir ("<", ">", "="), body = list
+--   arith     text, parts, quote                            array  values (words)
+--   brace     items (words), or from, to, step (strings); one item: a range that zsh knows later
+--   escape    text: $'...' with an escape that has no sure bytes (NUL, beyond ASCII, \M, \C)
+--   unknown   why, text, and what was read
+-- Comments are dropped. Aliases are only words.
+--
+-- zsh reads a line of the hidden shell by eval, so `#` begins a comment in it.
+
+local lpeg = require "lpeg"
+require "efr.util.lpegx"
+local commands = require "efr.perm.shell_commands"
+local compound = require "efr.perm.shell_compound"
+local expand = require "efr.perm.shell_expand"
+local state = require "efr.perm.shell_state"
+local words = require "efr.perm.words"
+
+local M = {}
+
+local C, Cmt, P, S, V = lpeg.C, lpeg.Cmt, lpeg.P, lpeg.S, lpeg.V
+
+local getmetatable, pcall = getmetatable, pcall
+
+local MAX_BYTES <const> = 64 * 1024
+
+_ENV = nil
+
+-- Grammar --------------------------------------------------------------------------------------
+
+local reads_body = false
+
+local rules = { "any" }
+words.add(rules)
+expand.add(rules)
+commands.add(rules)
+compound.add(rules)
+
+local function double(s) return { t = "lit", s = s, quote = "double" } end
+
+rules.here_body = words.word_of((C((1 - S "\\$`") ^ 1) / double
+  + "\\" * (C(S "$\\`") / double + P "\n" + P(true) / "\\" / double)
+  + V "double_dollar" + V "backquote") ^ 0)
+rules.line = V "list" * V "blanks" * commands.comment ^ -1 * state.bodies
+rules.any = (Cmt(P(true), function() return reads_body end) * V "here_body" + V "line") * -P(1)
+
+local grammar = P(rules)
+
+-- Reading --------------------------------------------------------------------------------------
+
+local function read(text, body)
+  reads_body = body
+  local made = grammar:match(text)
+  if not made then
+    state.fail("no match", "end of the text", 1)
+  end
+  return made
+end
+
+local readers <const> = {
+  list = function(text) return read(text, false) end,
+  body = function(text) return read(text, true) end,
+  verbatim = function(text)
+    return { kind = "word", pos = 1, stop = #text, text = text,
+      parts = { { t = "lit", s = text, quote = "single" } } }
+  end,
+}
+
+---Reads a line.
+---@param line string
+---@return table? list  the AST; nil when the line is opaque
+---@return string? why  "length", "depth", "no match" or "error"
+---@return table? detail  { what, pos } of a "depth" or "no match"
+function M.parse(line)
+  if #line > MAX_BYTES then
+    return nil, "length"
+  end
+  if line:find("\0", 1, true) then
+    return nil, "no match", { what = "a line without NUL", pos = line:find("\0", 1, true) }
+  end
+  state.reset(readers)
+  local ok, made = pcall(read, line, false)
+  if ok then
+    return made
+  end
+  if getmetatable(made) == state.Failure then
+    return nil, made.why, made
+  end
+  return nil, "error", { what = made, pos = 1 }
+end
+
+return M

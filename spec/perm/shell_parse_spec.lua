@@ -1,0 +1,83 @@
+-- parse as a whole: limits, failures, shape of the tree. The rules one by one: shell_rules_spec.
+local ast = require "efr.perm.ast"
+local shell = require "efr.perm.shell"
+
+local function only(line)
+  local list = assert(shell.parse(line))
+  assert.equal(1, #list.items)
+  return list.items[1]
+end
+
+local function literals(line)
+  local out = {}
+  for i, word in ipairs(only(line).words) do
+    out[i] = ast.literal(word) or false
+  end
+  return out
+end
+
+describe("shell.parse", function()
+  it("reads words with their quoting", function()
+    assert.same({ "ls", "-l", "a b", "x'y", "é$", "" },
+      literals([[ls -l "a b" 'x'\'y "é\$" '']]))
+    assert.same({ "f", false, false, false }, literals([[f $x *.c {a,b}]]))
+  end)
+
+  it("puts positions on nodes", function()
+    local command = only("  cat a >out")
+    assert.equal(3, command.pos)
+    assert.equal(12, command.stop)
+    assert.equal(7, command.words[2].pos)
+    assert.equal(7, command.words[2].stop)
+    assert.equal(9, command.redirs[1].pos)
+  end)
+
+  it("gives the body of a here-document to its redirection", function()
+    local list = assert(shell.parse("cat <<A <<-'B' ; ls\nx $y\nA\n\t$z\n\tB\npwd"))
+    assert.equal(3, #list.items)
+    local first, second = table.unpack(list.items[1].redirs)
+    assert.equal("x $y\n", first.heredoc.text)
+    assert.equal("param", first.heredoc.body.parts[2].t)
+    assert.equal("$z\n", ast.literal(second.heredoc.body))
+    assert.equal("pwd", ast.literal(list.items[3].words[1]))
+  end)
+
+  it("keeps what a substitution runs", function()
+    local found = {}
+    ast.walk(shell.parse("f \"$(a `b`)\" <(c) =(d) ${x:-$(e)} $x[$(g)] $((1 + $(h)))"), function(n)
+      if n.kind == "simple" then
+        found[#found + 1] = ast.literal(n.words[1])
+      end
+    end)
+    assert.same({ "f", "a", "b", "c", "d", "g", "e", "h" }, (function()
+      table.sort(found, function(a, b)
+        local order = "fabcdgeh"
+        return order:find(a) < order:find(b)
+      end)
+      return found
+    end)())
+  end)
+
+  it("says why a line is opaque", function()
+    assert.same({ nil, "length" }, { shell.parse(("x"):rep(65537)) })
+    local _, why = shell.parse(("$("):rep(65) .. (")"):rep(65))
+    assert.equal("depth", why)
+    local _, no_match, detail = shell.parse("echo 'a")
+    assert.equal("no match", no_match)
+    assert.equal("closing '", detail.what)
+    assert.equal("no match", select(2, shell.parse("a\0b")))
+  end)
+
+  it("fits 64 levels of everything that nests", function()
+    for open, shut in pairs { ["$("] = ")", ["("] = ")", ["{ "] = "\n}", ["\"$("] = ")\"",
+      ["${x:-"] = "}", ["if a; then "] = "\nfi", ["<("] = ")" } do
+      local line = ":" .. " " .. open:rep(63) .. "x" .. shut:rep(63)
+      if open:find("^[({i]") then
+        line = line:sub(3)
+      end
+      local tree, why = shell.parse(line)
+      assert(tree, open .. " " .. tostring(why))
+      assert(not ast.has_unknown(tree))
+    end
+  end)
+end)
