@@ -25,9 +25,14 @@ describe("daemon.notices", function()
         fs_close = function() end,
       },
       log = { warn = error },
-      query = { conversation = function()
-        return conversation
-      end },
+      query = {
+        conversation = function()
+          return conversation
+        end,
+        terminals = function(_, since)
+          return since <= 100 and { { tty = "/dev/pts/3" }, { tty = "/dev/pts/4" } } or {}
+        end,
+      },
       followers = followers,
       dir = "/run/notices",
     }
@@ -45,6 +50,21 @@ describe("daemon.notices", function()
     assert.equal("efr: turn finished: fix the test\n"
       .. "efr: turn failed: fix the test: no way\n"
       .. "efr: approval waiting: fix the test: rm x\n", files["/run/notices/pts-3"])
+  end)
+
+  it("tells each error of the settings once, and what waits for a restart", function()
+    local path = "/run/notices/pts-4"
+    self:settings("config.toml has an error; the old settings stay: line 1", {}, 100)
+    self:settings("config.toml has an error; the old settings stay: line 1", {}, 100)
+    self:settings(nil, { "a.b", "c" }, 100)
+    self:settings(nil, { "a.b", "c" }, 100)
+    assert.equal("efr: config.toml has an error; the old settings stay: line 1\n"
+      .. "efr: restart efrd to apply: a.b, c\n", files[path])
+    assert.equal(files[path], files["/run/notices/pts-3"])
+    files = {}
+    self:settings(nil, {}, 100)
+    self:settings("config.toml has an error; the old settings stay: line 1", { "c" }, 101)
+    assert.same({}, files)
   end)
 
   it("is silent while a client in that terminal follows", function()

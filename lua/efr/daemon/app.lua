@@ -3,7 +3,7 @@
 --   ports, log, env, flags, version, daemon_id, boot_id, started_at (us), traceback
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
---   followers, notices
+--   followers, notices, watch (daemon/watch)
 --   providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
@@ -23,8 +23,10 @@ local schema = require "efr.store.schema"
 local server = require "efr.daemon.server"
 local settings_schema = require "efr.config.schema"
 local socket = require "efr.daemon.socket"
+local status = require "efr.daemon.status"
 local store_log = require "efr.store.log"
 local store_query = require "efr.store.query"
+local watch = require "efr.daemon.watch"
 local wire = require "efr.daemon.wire"
 
 local M = {}
@@ -59,6 +61,8 @@ local function find_roots(app)
     config = found.config.path .. "/config.toml",
     projects = found.config.path .. "/projects.toml",
     notices = found.runtime.path .. "/notices",
+    rules = found.config.path .. "/rules.lua",
+    rules_folder = found.config.path .. "/rules.d",
   }
   local ok
   ok, err, code = socket.check_path(app.files.socket)
@@ -217,6 +221,23 @@ local function build_parts(app)
   return true
 end
 
+-- Without inotify the settings are still read again on SIGHUP and admin.config_reload.
+local function watch_settings(app)
+  local files, log = app.files, app.log:part("config")
+  local watcher, err = watch.new {
+    watch = app.ports.watch, fs = app.ports.fs, uv = app.ports.uv, log = log,
+    paths = { files.config, files.projects, files.rules }, folders = { files.rules_folder },
+    on_change = function()
+      status.reload(app)
+    end,
+  }
+  if not watcher then
+    log:warn("%s: changes are seen at SIGHUP or efr config reload only", err)
+  end
+  app.watch = watcher
+  return true
+end
+
 local function rpc_methods(modules)
   local methods = {}
   for i, module in ipairs(modules.list("efr.daemon.rpc.")) do
@@ -249,7 +270,7 @@ end
 
 local START <const> = {
   find_roots, take_lock, read_daemon_id, load_config, load_projects, open_store, settle_last_run,
-  build_parts, serve,
+  build_parts, watch_settings, serve,
 }
 
 -- Text only, and only into the environment that the caller gives: for the script of the scripted
@@ -320,6 +341,9 @@ end
 
 --- Ends everything, the lock last. Safe after a start that failed half way.
 function App:stop()
+  if self.watch then
+    self.watch:close()
+  end
   if self.server then
     guarded(self, "server", function()
       self.server:stop_listening()

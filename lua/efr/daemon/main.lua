@@ -3,6 +3,7 @@
 local app = require "efr.daemon.app"
 local async = require "efr.util.async"
 local log = require "efr.util.log"
+local status = require "efr.daemon.status"
 
 local M = {}
 
@@ -54,8 +55,7 @@ local function watch_signals(self, stopped)
   end)
   on("sighup", function()
     if self.config and self.projects then
-      self.config:reload()
-      self.projects:reload()
+      status.reload(self)
     end
   end)
   return function()

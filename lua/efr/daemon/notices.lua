@@ -1,5 +1,6 @@
 -- One line for a terminal that does not follow its conversation: a turn ended, an approval waits,
--- a restart dropped a prompt. The plugin shows the file at the next prompt.
+-- a restart dropped a prompt, the settings have an error. The plugin shows the file at the next
+-- prompt.
 -- Also keeps who follows what. Knows nothing of the wire. Main thread of efrd.
 local M = {}
 
@@ -128,6 +129,31 @@ function Notices:on_row(row)
   if tty and not self.followers:has(row.conversation_id, tty) then
     self:write(tty, words(conversation, row.event))
   end
+end
+
+local function tell_all(self, since_us, text)
+  local terminals, err = self.query:terminals(since_us)
+  if not terminals then
+    self.log:warn("notices: %s", err)
+  end
+  for _, row in ipairs(terminals or {}) do
+    self:write(row.tty, text)
+  end
+end
+
+--- What a reload of the settings came to; each error and each list is told once.
+--- @param err string|nil
+--- @param waiting string[] keys that wait for a restart
+--- @param since_us integer terminals that were used since then hear of it
+function Notices:settings(err, waiting, since_us)
+  local keys = table.concat(waiting, ", ")
+  if err and err ~= self.told_error then
+    tell_all(self, since_us, "efr: " .. err)
+  end
+  if keys ~= "" and keys ~= self.told_keys then
+    tell_all(self, since_us, "efr: restart efrd to apply: " .. keys)
+  end
+  self.told_error, self.told_keys = err, keys
 end
 
 --- The line of a restart, for each terminal whose prompts did not run.

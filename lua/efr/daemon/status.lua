@@ -4,6 +4,7 @@ local secrets = require "efr.model.secrets"
 
 local M = {}
 
+local HOUR_US <const> = 3600 * 1000000
 local KEY_PROVIDERS <const> = { ["openai-compatible"] = true }
 
 -- Names of the protocol for where a root comes from.
@@ -58,10 +59,36 @@ function M.config(app)
   }
 end
 
---- Reads settings and projects again and tells how it went, as admin.config_reload answers.
+-- The words of a notice: the name of the file instead of its path.
+local function error_line(app)
+  local message, path = app.config.reload_error, app.files.config
+  if not message then
+    message, path = app.projects.error, app.files.projects
+  end
+  if not message then
+    return nil
+  end
+  if message:sub(1, #path) == path then
+    message = message:sub(#path + 1):gsub("^:? ", "")
+  end
+  return ("%s has an error; the old settings stay: %s"):format(path:match("[^/]*$"), message)
+end
+
+-- Nobody hears of a change before the terminals are known.
+local function tell_terminals(app)
+  if app.notices then
+    local hours = app.config:get("conversation.tty_idle_hours")
+    app.notices:settings(error_line(app), app.config:restart_needed(),
+      hours > 0 and app.ports.sys.now_us() - hours * HOUR_US or 0)
+  end
+end
+
+--- Reads settings and projects again and tells how it went, as admin.config_reload answers. The one
+--- place where this is done, on any trigger: reloads follow each other.
 function M.reload(app)
   app.config:reload()
   app.projects:reload()
+  tell_terminals(app)
   local err = reload_error(app)
   return {
     applied = err == nil,

@@ -236,6 +236,12 @@ function Query:conversation_of_tty(tty)
     .. " ORDER BY last_seq DESC LIMIT 1", tty), "scope")
 end
 
+--- The terminals with a conversation that something happened in since then: {tty}.
+function Query:terminals(since_us)
+  return rows(self, "SELECT DISTINCT tty FROM conversations WHERE tty IS NOT NULL"
+    .. " AND updated_at >= ? ORDER BY tty", since_us)
+end
+
 --- The newest event of a conversation (0: none), or of the whole log.
 function Query:last_seq(conversation_id)
   local row, err, code
