@@ -1,10 +1,12 @@
 /* Tries one thing that a contained call must not be able to do: `attempts NAME [ARGUMENT...]`.
  * Prints `NAME: worked` and ends with 0, or `NAME: ERRNO` and ends with 1. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +52,28 @@ static long any_ioctl(void)
 {
     char byte[64] = "x";
     return ioctl(0, (unsigned long)number(0), byte);
+}
+
+/* Prints what is no AF_UNIX, AF_INET, AF_INET6 or AF_NETLINK and yet known. */
+static long all_families(void)
+{
+    for (int family = 0; family < 256; family++) {
+        bool open_one = family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+                        family == AF_NETLINK;
+        for (int type = 1; type <= 10 && !open_one; type++)
+            if (socket(family, type, 0) >= 0 || errno != EAFNOSUPPORT)
+                (void)printf("family %d type %d: %d\n", family, type, errno);
+    }
+    return 0;
+}
+
+/* udp HOST: no connect before */
+static long udp_send(void)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = 0x0900};
+    (void)inet_pton(AF_INET, words[0], &name.sin_addr);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return sendto(fd, "x", 1, 0, (const struct sockaddr *)&name, sizeof name);
 }
 
 /* The upper half of the register is not what the kernel looks at. */
@@ -112,6 +136,37 @@ static long utimes_call(void)
 static long setxattr_call(void)
 {
     return setxattr(words[0], "user.efr", "1", 1, 0);
+}
+
+static long chown_call(void)
+{
+    return chown(words[0], getuid(), getgid());
+}
+
+static long truncate_call(void)
+{
+    return truncate(words[0], 0);
+}
+
+static long removexattr_call(void)
+{
+    return removexattr(words[0], "user.efr");
+}
+
+/* The same by a descriptor that was opened for reading. */
+static long fchmod_call(void)
+{
+    return fchmod(open(words[0], O_RDONLY | O_CLOEXEC), 0644);
+}
+
+static long futimens_call(void)
+{
+    return futimens(open(words[0], O_RDONLY | O_CLOEXEC), NULL);
+}
+
+static long fsetxattr_call(void)
+{
+    return fsetxattr(open(words[0], O_RDONLY | O_CLOEXEC), "user.efr", "1", 1, 0);
 }
 
 static long link_call(void)
@@ -222,6 +277,14 @@ static const struct attempt {
     {"mknod", mknod_call},
     {"utimes", utimes_call},
     {"setxattr", setxattr_call},
+    {"chown", chown_call},
+    {"truncate", truncate_call},
+    {"removexattr", removexattr_call},
+    {"fchmod", fchmod_call},
+    {"futimens", futimens_call},
+    {"fsetxattr", fsetxattr_call},
+    {"families", all_families},
+    {"udp", udp_send},
     {"link", link_call},
     {"rename", rename_call},
     {"write", write_open},

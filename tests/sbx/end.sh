@@ -83,6 +83,37 @@ for round in 1 2 3 4 5 6 7 8; do
     gone "launcher killed, round $round"
     [ ! -e "$CALL/result" ] || bad "a killed launcher left a result"
 done
+# And at random moments of its life: no process, no mount, no file of the host but those of the
+# call's own directory. Every process of a call has its standard input, so the lock on that tells.
+everything() {
+    grep -c . /proc/self/mountinfo
+    find "$W/project" "$W/home" "$W/outside" "$W/run" "$W/state" | sort
+}
+MOUNTS=("mask $W/home/.zshrc" "floor $W/project/kept")
+mkdir -p "$W/project/kept" "$W/state/scratch"
+MOUNTS+=("root $W/state/scratch")
+sbx true # makes the mount points in the conversation's own /tmp
+before=$(everything)
+rounds=40
+[ "${EFR_TEST_SIZE:-ci}" = long ] && rounds=1000
+left=0
+for ((round = 0; round < rounds; round++)); do
+    plan bash -c "(setsid sleep 1000 &); sleep 1000"
+    exec 8<"$W/project/held"
+    flock -x 8
+    "$W/bin/efr-sbx" run --call-dir "$CALL" <&8 >/dev/null 2>&1 &
+    launcher=$!
+    exec 8<&-
+    read -rt "0.0$((RANDOM % 2))$((RANDOM % 10))$((RANDOM % 10))" <> <(:)
+    kill -KILL $launcher
+    wait $launcher 2>/dev/null
+    flock -w 10 "$W/project/held" true || left=$((left + 1))
+    [ ! -e "$CALL/result" ] || left=$((left + 1))
+done
+is "launcher killed at $rounds random moments: nothing lives on" 0 $left
+is "and nothing is left on the host" "$before" "$(everything)"
+MOUNTS=()
+
 for sig in INT TERM HUP QUIT; do
     plan bash -c "$HOLD; sleep 1000"
     (

@@ -23,11 +23,28 @@ sbx "$A" link "$W/outside/file" "$W/project/hard"
 expect "hard link into the project" 1 "link: EXDEV"
 sbx "$A" rename "$W/project/link" "$W/outside/moved"
 expect "rename out of the project" 1 "rename: EXDEV"
+sbx "$A" rename "$W/outside/file" "$W/outside/moved"
+expect "rename outside" 1 "rename: EROFS"
 rm "$W/project/link"
 denied "chmod outside" EROFS "$A" chmod 0644 "$W/outside/file"
 denied "utimes outside" EROFS "$A" utimes "$W/outside/file"
-sbx "$A" setxattr "$W/outside/file"
-expect "setxattr outside" 1 "setxattr: EROFS"
+for name in chown setxattr removexattr truncate fchmod futimens fsetxattr; do
+    sbx "$A" $name "$W/outside/file"
+    expect "$name outside" 1 "$name: EROFS"
+done
+sbx bash -c "exec 5<'$W/outside/file'; '$A' chmod 0600 /proc/self/fd/5"
+expect "chmod through /proc/self/fd" 1 "chmod: EROFS"
+sbx "$A" write /etc/new
+expect "write in /etc" 1 "write: EROFS"
+sbx "$A" mknod 0100600 "$W/outside/node"
+expect "mknod outside" 1 "mknod: EROFS"
+sbx mkfifo "$W/outside/fifo"
+expect "mkfifo outside" 1 "*Read-only*"
+sbx ln -s x "$W/outside/link"
+expect "symlink outside" 1 "*Read-only*"
+echo 1 >"$W/project/plain"
+sbx "$A" link "$W/project/plain" "$W/outside/hard"
+expect "hard link out of the project" 1 "link: EROFS"
 denied "unlink outside" "Read-only" rm -f "$W/outside/file"
 echo outside >"$W/outside/file"
 works "write in the project" "$A" write "$W/project/file"
@@ -79,12 +96,19 @@ sbx "$A" fchmodat2 04755 "$W/project/file"
 expect "fchmodat2 with the set-user-id bit" 1 "fchmodat2: EPERM"
 works "an ordinary chmod" "$A" chmod 0755 "$W/project/file"
 if [ "$(id -u)" = 0 ]; then
-    sbx "$A" chmod 02755 "$W/project/file"
-    expect "as root: the set-group-id bit" 1 "chmod: EPERM"
-    sbx "$A" write /proc/sys/kernel/core_pattern
-    expect "as root: /proc/sys" 1 "write: EROFS"
-    sbx "$A" write /proc/sysrq-trigger
-    expect "as root: /proc/sysrq-trigger" 1 "write: E*"
+    for args in "chmod 02755 $W/project/file" "fchmodat2 02755 $W/project/file" \
+        "open-mode 02755 $W/project/sgid" "tmpfile-mode 02755 $W/project" \
+        "mknod 0102755 $W/project/sgid"; do
+        # shellcheck disable=SC2086
+        sbx "$A" $args
+        expect "as root: the set-group-id bit by ${args%% *}" 1 "${args%% *}: EPERM"
+    done
+    for file in sys/kernel/core_pattern sys/kernel/modprobe sysrq-trigger self/attr/current \
+        self/oom_score_adj irq/default_smp_affinity; do
+        [ -e /proc/$file ] || continue
+        sbx "$A" write /proc/$file
+        expect "as root: /proc/$file" 1 "write: EROFS"
+    done
     sbx "$A" read /etc/shadow
     expect "as root (control): /etc/shadow is only hidden by a mask" 0 "read: worked"
     MOUNTS+=("mask /etc/shadow")
@@ -92,5 +116,15 @@ if [ "$(id -u)" = 0 ]; then
     expect "as root: a masked /etc/shadow" 0 ""
 fi
 sbx "$A" write /proc/self/comm
-expect "write below /proc" 1 "write: E*"
+expect "write below /proc" 1 "write: EROFS"
+
+# A mount below a write root is none itself. It is made in a namespace, so the host never has it.
+mkdir -p "$W/project/inner"
+plan sh -c "ls '$W/project/inner'; echo x >'$W/project/inner/file'"
+own=(unshare --mount)
+[ "$(id -u)" = 0 ] || own=(unshare --user --mount --map-current-user --keep-caps)
+OUT=$("${own[@]}" sh -c "mount -t tmpfs none '$W/project/inner' && echo x >'$W/project/inner/host' &&
+    exec '$W/bin/efr-sbx' run --call-dir '$CALL'" 2>&1 </dev/null)
+STATUS=$?
+expect "write a mount below a write root" 2 "host*Read-only*"
 finish

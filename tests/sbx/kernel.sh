@@ -25,7 +25,7 @@ answer() {
 for name in keyctl add_key request_key bpf perf_event_open userfaultfd pivot_root move_mount \
     open_tree fsopen fsconfig fsmount fspick mount_setattr setns unshare open_by_handle_at \
     name_to_handle_at kexec_load init_module finit_module delete_module reboot swapon swapoff acct \
-    fanotify_init quotactl vhangup; do
+    fanotify_init quotactl vhangup kexec_file_load iopl ioperm mount umount2 chroot; do
     number=$(nr $name)
     case $number in
         SYS_*) bad "$name has no number here" ;;
@@ -56,12 +56,18 @@ works "an ordinary clone" "$A" clone 0
 for family in 40 38 17 31 15 16384; do # vsock alg packet bluetooth key none
     answer EAFNOSUPPORT socket $family 1
 done
+works "no family but these four" "$A" families
+if [ "$OUT" = "families: worked" ]; then ok "is known"; else bad "is known"; fi
 answer EAFNOSUPPORT wide-socket 40
 answer EPROTONOSUPPORT socket 1 2
 answer EPROTONOSUPPORT socket 1 3
 answer EPROTONOSUPPORT socketpair 1 2
 answer EPROTONOSUPPORT socket 2 1 262
 answer EPERM socket 2 3 1
+answer EPERM socket 10 3 58
+answer EPERM socket 2 3 255
+answer EPROTONOSUPPORT socket 2 1 132 # SCTP
+answer ENETUNREACH udp 192.0.2.1
 for type in 1 5; do
     works "AF_UNIX socket of type $type" "$A" socket 1 $type
     works "AF_UNIX socketpair of type $type" "$A" socketpair 1 $type
@@ -79,6 +85,9 @@ answer ESRCH kill $victim 9
 answer ESRCH trace $victim
 answer ESRCH write-memory $victim
 answer ESRCH take-descriptor $victim 0
+sbx "$A" read /proc/$victim/environ
+expect "the environment of a process outside" 1 "read: ENOENT"
+sbx sh -c "kill -9 -1; :"
 if kill -0 $victim; then ok "the process outside lives"; else bad "the process outside"; fi
 kill $victim
 answer EPERM trace 1

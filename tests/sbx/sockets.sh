@@ -37,6 +37,21 @@ serve "$W/project/sock" H
 denied "a socket that a host program serves in the project" EACCES "$A" unix "$W/project/sock"
 kill "$SERVER" && wait "$SERVER" 2>/dev/null
 
+# One that appears after the call began.
+for dir in outside project; do
+    rm -f "$W/project/began"
+    plan bash -c "echo >'$W/project/began'; until [ -S '$W/$dir/late' ]; do :; done; '$A' unix '$W/$dir/late'"
+    "$W/bin/efr-sbx" run --call-dir "$CALL" >"$W/out" 2>&1 </dev/null &
+    called=$!
+    until [ -e "$W/project/began" ] || ! kill -0 "$called"; do read -rt 0.01 <> <(:); done
+    serve "$W/$dir/late" H
+    wait "$called"
+    STATUS=$?
+    OUT=$(cat "$W/out")
+    expect "a socket that appears later in the $dir" 1 "unix: EACCES"
+    kill "$SERVER" && wait "$SERVER" 2>/dev/null
+done
+
 serve "@efr-test-$$" H
 denied "an abstract socket of the host" ECONNREFUSED "$A" unix "@efr-test-$$"
 kill "$SERVER" && wait "$SERVER" 2>/dev/null
