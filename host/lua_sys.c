@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -108,6 +109,21 @@ static int sys_exe_path(lua_State *L)
     if (n < 0)
         return luax_push_errno(L, errno, "path of the program");
     lua_pushlstring(L, path, (size_t)n);
+    return 1;
+}
+
+/* memfd(name, bytes): a descriptor of shared memory, filled with zeros. */
+static int sys_memfd(lua_State *L)
+{
+    lua_settop(L, 2);
+    const char *name = luax_check_path(L, 1);
+    lua_Integer bytes = luax_check_int(L, 2, 1, 1 << 30);
+    int *fd = luax_guard_fd(L);
+    *fd = memfd_create(name, MFD_CLOEXEC);
+    if (*fd < 0 || ftruncate(*fd, (off_t)bytes) != 0)
+        return luax_push_errno(L, errno, "shared memory");
+    lua_pushinteger(L, *fd);
+    *fd = -1;
     return 1;
 }
 
@@ -421,6 +437,7 @@ static int luaopen_efr_sys(lua_State *L)
         {"lock_wait", sys_lock_wait},
         {"log_limit", sys_log_limit},
         {"log_write", sys_log_write},
+        {"memfd", sys_memfd},
         {"mono_us", sys_mono_us},
         {"notify", sys_notify},
         {"now_us", sys_now_us},

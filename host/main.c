@@ -13,6 +13,7 @@
 
 #include "log.h"
 #include "program.h"
+#include "rules.h"
 
 #define LUA_MEMORY_MAX_BYTES ((size_t)1 << 30)
 #define EXIT_USAGE 2
@@ -94,7 +95,9 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
         case OPT_HELP:
             return fputs(usage_text, stdout) < 0 ? 1 : 0;
         case OPT_ROLE:
-            return usage_error("this build has no role ", optarg);
+            if (strcmp(optarg, "rules") != 0)
+                return usage_error("unknown role ", optarg);
+            return efr_rules_run();
         default:
             return usage_error("cannot read the flags", "");
         }

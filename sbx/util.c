@@ -151,17 +151,3 @@ int open_real(int dir, const char *path, int extra_flags)
             return (int)fd;
     }
 }
-
-void cleanup_fd(int *fd)
-{
-    int saved = errno;
-    if (*fd >= 0)
-        (void)close(*fd);
-    errno = saved;
-}
-
-void cleanup_free(void *pointer)
-{
-    void **memory = pointer;
-    free(*memory);
-}

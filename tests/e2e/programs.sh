@@ -21,7 +21,8 @@ expect version 0 "efrd " "$bin/efrd" --version
 expect help 0 "usage: efrd" "$bin/efrd" --help
 expect unknown 2 "usage: efrd" "$bin/efrd" --unknown
 expect argument 2 "unexpected argument x" "$bin/efrd" x
-expect role 2 "this build has no role rules" "$bin/efrd" --role rules
+expect role 2 "unknown role x" "$bin/efrd" --role x
+expect rules 2 "started by efrd and efr only" "$bin/efrd" --role rules
 expect efr-version 0 "efr " "$bin/efr" --version
 expect worker-role 2 "unknown role x" "$bin/efr-worker" x
 expect worker-none 2 "exactly one argument" "$bin/efr-worker"

@@ -1,5 +1,5 @@
 /* Fuzzes the plan parser: any bytes are refused with a reason or give a complete plan. */
-// sources: sbx/plan.c sbx/util.c
+// sources: sbx/plan.c sbx/util.c sbx/cleanup.c
 #include "plan.h"
 
 #include <stdint.h>

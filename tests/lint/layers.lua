@@ -126,6 +126,7 @@ local CLI_MAY <const> = { cli = true, util = true, config = true, perm = true, r
 -- Only these name C modules; all others get them as ports.
 local ENTRY <const> = {
   ["lua/efr/boot.lua"] = true,
+  ["lua/efr/room.lua"] = true,
   ["lua/efr/daemon/main.lua"] = true,
   ["lua/efr/daemon/server.lua"] = true,
   ["cli/main.lua"] = true,

@@ -54,6 +54,14 @@ function M.hostname() end
 ---@return string? code
 function M.exe_path() end
 
+---Shared memory, filled with zeros, as a descriptor.
+---@param name string  how /proc shows it
+---@param bytes integer
+---@return integer? fd
+---@return string? err
+---@return string? code
+function M.memfd(name, bytes) end
+
 ---@class efr.PeerCred
 ---@field pid integer
 ---@field uid integer

@@ -1,0 +1,89 @@
+-- Owns: the messages of the rules process: load the user's files, judge a question, run examples.
+-- Must not know: who asks, how an answer is applied, sockets. Runs in the rules process.
+--
+-- A message is {id, op = "load", files = {{name, text}...}}, {id, op = "judge", question} or
+-- {id, op = "test", files}. The answer is {id, ...} or {id, failure = {message, file, line}}.
+
+local api = require "efr.rules.api"
+local bytes = require "efr.rules.bytes"
+local judge = require "efr.rules.judge"
+local suite = require "efr.rules.suite"
+
+local M = {}
+
+local MAX_TEXT <const> = 300
+
+local Room = {}
+Room.__index = Room
+
+---@param deps {native: table, json: table, lpeg: table, parse: fun(line: string): table?}
+function M.new(deps)
+  return setmetatable({
+    native = deps.native, json = deps.json, parse = deps.parse,
+    api = api.new { native = deps.native, lpeg = deps.lpeg },
+  }, Room)
+end
+
+local function run_file(self, file, env)
+  local chunk, message = self.native.compile(file.text, "@" .. file.name, env)
+  if not chunk then
+    local line, rest = message:match("^[^:]*:(%d+): (.*)$")
+    error({ failure = {
+      message = bytes.shown(rest or message, MAX_TEXT), file = file.name,
+      line = math.tointeger(tonumber(line)),
+    } }, 0)
+  end
+  judge.guarded(self.native, { file = file.name, line = 1 }, chunk)
+end
+
+local OPS = {}
+
+-- What efrd must know of an entry; functions stay here.
+local function described(entry)
+  return {
+    kind = entry.kind, file = entry.file, line = entry.line, id = entry.id, effect = entry.effect,
+    on = entry.on, parse = entry.parse, why = entry.why and bytes.shown(entry.why, MAX_TEXT),
+    name = entry.kind == "preset" and entry.name or nil,
+    hosts = entry.kind == "preset" and bytes.pack(
+      type(entry.hosts) == "table" and entry.hosts or { entry.hosts }, 65536) or nil,
+  }
+end
+
+function OPS.load(self, message)
+  for _, file in ipairs(message.files) do run_file(self, file, self.api.env) end
+  self.api:close()
+  local entries = {}
+  for i, entry in ipairs(self.api.entries) do entries[i] = described(entry) end
+  return { entries = entries, printed = self.api.printed }
+end
+
+function OPS.judge(self, message)
+  return judge.run(self.native, self.api.entries, message.question)
+end
+
+function OPS.test(self, message)
+  local tests = suite.new {
+    native = self.native, entries = self.api.entries, env = self.api.env, parse = self.parse,
+  }
+  for _, file in ipairs(message.files) do run_file(self, file, tests.env) end
+  return { results = tests:run(), printed = self.api.printed }
+end
+
+local function failure_of(err)
+  if type(err) == "table" and err.failure then return err.failure end
+  return { message = bytes.shown(tostring(err), MAX_TEXT) }
+end
+
+---Answers one message.
+---@param text string
+---@return string
+function Room:answer(text)
+  local message = bytes.unpack(assert(self.json.decode(text, { max_depth = 256 })))
+  local ok, result = pcall(OPS[message.op], self, message)
+  if not ok then result = { failure = failure_of(result) } end
+  result.id = message.id
+  local out, err = self.json.encode(bytes.pack(result, math.maxinteger))
+  return out or assert(self.json.encode { id = message.id, failure = { message = err } })
+end
+
+return M
