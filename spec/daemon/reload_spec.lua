@@ -141,11 +141,12 @@ describe("daemon.registry", function()
 
   it("refuses what can be no project", function()
     for _, path in ipairs { "relative", "/nowhere/at/all", "/home/u" } do
-      local project, _, code = projects:add { path = path }
+      local project, _, code = projects:add { path = path, git_root = true }
       assert.is_nil(project)
       assert.equal("invalid", code, path)
     end
     assert.is_nil(fs.files[FILE])
+    assert.equal("/home/u", assert(projects:add { path = "/home/u" }).root)
   end)
 
   it("keeps the old list when the file is broken, and does not write over it", function()

@@ -34,6 +34,12 @@ local function clean(root)
   return out == "" and "/" or out
 end
 
+-- Whether a path is a root or lies below it.
+local function within(path, root)
+  local below = root == "/" and "/" or root .. "/"
+  return path == root or path:sub(1, #below) == below
+end
+
 local function refuse(text, path, pos, message)
   local line, column = lpegx.line_column(text, pos)
   local err = ("%s line %d column %d: %s"):format(path, line, column, message)
@@ -83,17 +89,19 @@ function M.load(text, path)
   end)
 end
 
----Whether a directory can be a project: not `/`, not the home directory, nothing above it.
+---Whether a directory can be a project. `/`, the home directory and what is above it are taken
+---only when the user named them.
 ---@param root string  absolute
 ---@param home string
+---@param named boolean?  the user gave this very directory
 ---@return boolean? ok
 ---@return string? err
 ---@return string? code  "invalid"
-function M.check_root(root, home)
+function M.check_root(root, home, named)
   root = clean(root)
-  local below = root == "/" and "/" or root .. "/"
-  if (home .. "/"):sub(1, #below) == below then
-    return nil, root .. " is too wide for a project: it holds your whole home directory", "invalid"
+  if not named and within(home, root) then
+    return nil, ("%s is too wide for a project: it holds your whole home directory; to add it, "
+      .. "name it"):format(root), "invalid"
   end
   if not utf8.len(root) then
     return nil, "the name of a project directory must be UTF-8", "invalid"
@@ -152,9 +160,8 @@ end
 function M.containing(projects, dir)
   local best
   for _, project in ipairs(projects) do
-    local below = project.root .. "/"
-    if dir == project.root or dir:sub(1, #below) == below then
-      if not best or #project.root > #best.root then best = project end
+    if within(dir, project.root) and (not best or #project.root > #best.root) then
+      best = project
     end
   end
   return best

@@ -60,7 +60,7 @@ local function rewrite(self, change)
   return result or true
 end
 
--- The directory that a project is: resolved, existing, not too wide.
+-- The directory that a project is: resolved, existing, too wide only when it was named.
 local function resolve(self, path, git_root)
   if path:sub(1, 1) ~= "/" then
     return nil, "path must be absolute", "invalid"
@@ -78,7 +78,7 @@ local function resolve(self, path, git_root)
     end
     top = top:match("^(.+)/[^/]+$") or "/"
   end
-  local ok, why, code = projects.check_root(root, self.home)
+  local ok, why, code = projects.check_root(root, self.home, not git_root)
   if not ok then
     return nil, why, code
   end
