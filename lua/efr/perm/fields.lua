@@ -331,14 +331,4 @@ function M.data(word, scope)
   return true
 end
 
----Names of every variable that a word uses anywhere, added to `out`.
----@param word table
----@param out table<string, boolean>
-function M.variables(word, out)
-  for _, part in ipairs(word.parts) do
-    if part.t == "param" then out[part.name or ""] = true end
-    for _, item in ipairs(part.items or {}) do M.variables(item, out) end
-  end
-end
-
 return M

@@ -15,15 +15,13 @@
 -- braces of literals. A program's words must match a row. What is not named here is not read-only.
 
 local fields = require "efr.perm.fields"
+local loops = require "efr.perm.loops"
 local matching = require "efr.perm.matching"
 local names = require "efr.perm.data.shell_words"
 local rows = require "efr.perm.data.read_only"
 local strict = require "efr.perm.strict"
 
 local M = {}
-
--- Each value of a loop is judged; more would make the work quadratic.
-local VALUES_MAX <const> = 64
 
 local BY_PROGRAM <const> = {}
 for _, row in ipairs(rows) do
@@ -123,33 +121,6 @@ local function command_of(state, node, scope)
   }
 end
 
--- Every combination of the values that the variables of a command can have.
-local function bindings(state, node)
-  local used = {}
-  for _, word in ipairs(node.words) do fields.variables(word, used) end
-  for _, redir in ipairs(node.redirs) do
-    local word = redir.heredoc and redir.heredoc.body or redir.target
-    if word then fields.variables(word, used) end
-  end
-  local out = { {} }
-  for name in pairs(used) do
-    local values = state.values[name]
-    if values then
-      local more = {}
-      for _, vars in ipairs(out) do
-        for _, value in ipairs(values) do
-          local one = { [name] = value }
-          for key, other in pairs(vars) do one[key] = other end
-          more[#more + 1] = one
-        end
-      end
-      if #more > VALUES_MAX then return nil end
-      out = more
-    end
-  end
-  return out
-end
-
 local function judge_one(state, node, vars, find_row)
   local scope = scope_of(state, vars)
   for _, redir in ipairs(node.redirs) do
@@ -170,7 +141,7 @@ local function judge_simple(state, node, find_row)
     if not strict.is_harmless_assignment(assign) then return refuse(state, "assignment", node) end
   end
   if #node.words == 0 then return refuse(state, "nothing to run", node) end
-  local all = bindings(state, node)
+  local all = loops.bindings(loops.used(node), state.values)
   if not all then return refuse(state, "too many values of a loop", node) end
   find_row = find_row or function(command) return M.row(command, state.facts) end
   for _, vars in ipairs(all) do
@@ -308,7 +279,7 @@ local function loop_values(node)
     end
   end
   if not node.words or #values == 0 then return nil, "the values of the loop are not known" end
-  if #values > VALUES_MAX then return nil, "too many values of a loop" end
+  if #values > loops.VALUES_MAX then return nil, "too many values of a loop" end
   return values
 end
 
@@ -337,10 +308,8 @@ local BINARY <const> = {
 }
 
 local function is_literal(state, word)
-  local used = {}
-  fields.variables(word, used)
   local vars = {}
-  for name in pairs(used) do
+  for _, name in ipairs(loops.used_by(word)) do
     local values = state.values[name]
     if not values then return false end
     vars[name] = values[1]
@@ -351,8 +320,7 @@ local function is_literal(state, word)
   return fields.wide(word, { vars = vars, inner = function() return nil end }) ~= nil
 end
 
-local JOINS <const> = { ["and"] = true, ["or"] = true, ["&&"] = true, ["||"] = true }
-local INNERS <const> = { ["not"] = true, ["!"] = true, ["group"] = true }
+local JOINS <const> = { ["and"] = true, ["or"] = true, ["not"] = true, ["group"] = true }
 
 local function judge_leaf(state, op, args)
   local known = (#args == 1 and UNARY[op]) or (#args == 2 and BINARY[op])
@@ -363,12 +331,12 @@ local function judge_leaf(state, op, args)
   return true
 end
 
-local function judge_test(state, expr)
-  if JOINS[expr.op] then
-    return judge_test(state, expr.left) and judge_test(state, expr.right)
+local function judge_test(state, test)
+  if not JOINS[test.op] then return judge_leaf(state, test.op, test.args or {}) end
+  for _, item in ipairs(test.items) do
+    if not judge_test(state, item) then return false end
   end
-  if INNERS[expr.op] then return judge_test(state, expr.left) end
-  return judge_leaf(state, expr.op, expr.args or { expr.left, expr.right })
+  return true
 end
 
 function JUDGES.cond(state, node)
@@ -411,7 +379,7 @@ end
 ---@return table|string parts  or why not
 ---@return table? part  the node that is not known to only read
 function M.judge(ast, facts)
-  if ast.comments and (ast.comments == true or #ast.comments > 0) then
+  if ast.comments then
     return false, "a comment, which zsh may run", ast
   end
   local state = { facts = facts, parts = {}, values = {}, judged = {} }

@@ -36,7 +36,7 @@
 --   brace     items (words), or from, to, step (strings); one item: a range that zsh knows later
 --   escape    text: $'...' with an escape that has no sure bytes (NUL, beyond ASCII, \M, \C)
 --   unknown   why, text, and what was read
--- Comments are dropped. Aliases are only words.
+-- Comments are dropped; the outermost list then has comments = true. Aliases are only words.
 --
 -- zsh reads a line of the hidden shell by eval, so `#` begins a comment in it.
 
@@ -113,6 +113,7 @@ function M.parse(line)
   state.reset(readers)
   local ok, made = pcall(read, line, false)
   if ok then
+    made.comments = state.has_comments()
     return made
   end
   if getmetatable(made) == state.Failure then

@@ -23,7 +23,7 @@ local missing, close, enter, leave = state.missing, state.close, state.enter, st
 local ident, word_end = words.ident, words.word_end
 
 local blanks = (S " \t" ^ 1 + "\\\n") ^ 0
-local comment = "#" * (1 - P "\n") ^ 0
+local comment = state.comment
 local newline = P "\n" * state.bodies
 local semicolon = ";" * -S ";&|"
 -- Any number of newlines, `;` and comments.

@@ -24,7 +24,7 @@ local Failure = {}
 Failure.__index = Failure
 M.Failure = Failure
 
-local depth, pending, opens, not_math, bodies, words, readers, origin
+local depth, pending, opens, not_math, bodies, words, readers, origin, commented
 
 _ENV = nil
 
@@ -32,7 +32,19 @@ _ENV = nil
 ---@param by table<string, fun(text: string): table>  what reads an inner text of each kind
 function M.reset(by)
   depth, pending, opens, not_math, bodies, words, origin = 0, {}, {}, {}, {}, {}, 0
-  readers = by
+  readers, commented = by, nil
+end
+
+---A comment: dropped, but known.
+M.comment = Cmt("#" * (1 - P "\n") ^ 0, function(_, pos)
+  commented = true
+  return pos
+end)
+
+---Whether the run has met a comment anywhere, also in what it then read in another way.
+---@return boolean?
+function M.has_comments()
+  return commented
 end
 
 local function fail(why, what, pos)

@@ -151,7 +151,7 @@ end
 ---@return table[]? commands
 ---@return string? construct
 function M.commands(ast)
-  if ast.comments and (ast.comments == true or #ast.comments > 0) then return nil, "character" end
+  if ast.comments then return nil, "character" end
   local state = { out = {}, moved = false }
   local ok, construct = read(state, ast)
   if not ok then return nil, construct end

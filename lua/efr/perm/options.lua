@@ -1,0 +1,162 @@
+-- Owns: options and operands in the words of a command, as a record of efr.perm.programs knows
+-- them.
+-- Must not know: paths or rules.
+-- Runs in efrd, on the loop thread. Pure, and linear in the words.
+
+local M = {}
+
+local EMPTY <const> = {}
+
+local function has(list, name)
+  for _, one in ipairs(list or EMPTY) do
+    if one == name then return true end
+  end
+  return false
+end
+
+-- The long option that a word means: itself, or the only one that starts with it.
+local function long_name(record, name)
+  local found
+  for _, list in ipairs { record.long_flags or EMPTY, record.long_values or EMPTY } do
+    for _, one in ipairs(list) do
+      if one == name then return name end
+      if one:sub(1, #name) == name then found = found and "" or one end
+    end
+  end
+  if found and found ~= "" then return found end
+  return nil
+end
+
+local function note(out, name, value)
+  out.options[#out.options + 1] = { name = name, value = value }
+end
+
+-- Returns how many words the option takes.
+local function long(record, out, words, i)
+  local name, value = words[i].shape:match("^%-%-([^=]*)=(.*)$")
+  name = name or words[i].shape:sub(3)
+  local full = long_name(record, name)
+  if not full then out.uncertain = true end
+  full = full or name
+  if value then
+    note(out, full, { text = not value:find("\0") and value or nil, shape = value, fixed = value })
+    return 1
+  end
+  if has(record.long_values, full) and words[i + 1] then
+    note(out, full, words[i + 1])
+    return 2
+  end
+  note(out, full)
+  return 1
+end
+
+local function rest_word(word, from)
+  local shape = word.shape:sub(from)
+  return { text = word.text and shape, shape = shape, fixed = word.fixed:sub(from),
+    glob = word.glob }
+end
+
+local function short(record, out, words, i)
+  local word = words[i]
+  local shape = word.shape
+  for at = 2, #shape do
+    local letter = shape:sub(at, at)
+    if (record.values or ""):find(letter, 1, true) then
+      if at < #shape then
+        note(out, letter, rest_word(word, at + 1))
+        return 1
+      end
+      note(out, letter, words[i + 1])
+      return words[i + 1] and 2 or 1
+    end
+    note(out, letter)
+    if not (record.flags or ""):find(letter, 1, true) then
+      out.uncertain = true
+    end
+  end
+  return 1
+end
+
+---Options and operands. Words after `--` are operands; options may stand behind operands.
+---@param record table
+---@param words table[]  with the program first
+---@return { operands: table[], options: table[], uncertain: boolean?, all: table[] } parsed
+function M.parse(record, words)
+  local out = { operands = {}, options = {}, all = {} }
+  local i, ended = 2, false
+  while words[i] do
+    local word = words[i]
+    local shape = word.shape
+    if word.text ~= "--" then out.all[#out.all + 1] = word end
+    if ended or shape == "-" or shape:sub(1, 1) ~= "-" then
+      out.operands[#out.operands + 1] = word
+      i = i + 1
+    elseif word.text == "--" then
+      ended = true
+      i = i + 1
+    elseif shape:sub(1, 2) == "--" then
+      i = i + long(record, out, words, i)
+    else
+      i = i + short(record, out, words, i)
+    end
+  end
+  return out
+end
+
+---Whether one of the options of a description stands there: {short, long, valued}.
+---@param parsed table
+---@param wanted table
+---@return boolean
+function M.has(parsed, wanted)
+  for _, option in ipairs(parsed.options) do
+    local name = option.name
+    if #name == 1 and (wanted.short or ""):find(name, 1, true) then return true end
+    if #name > 1 and has(wanted.long, name) then return true end
+    local value = wanted.valued and wanted.valued[name]
+    local given = value and option.value
+    if given and (not given.text or value:sub(1, #given.text) == given.text) then return true end
+  end
+  return false
+end
+
+local function long_value(wanted, words, i, fn)
+  local name, value = words[i].shape:match("^%-%-([^=]*)=(.*)$")
+  name = name or words[i].shape:sub(3)
+  for _, one in ipairs(wanted.long or EMPTY) do
+    if one:sub(1, #name) == name then
+      if value then
+        fn(rest_word(words[i], #name + 4))
+      elseif words[i + 1] then
+        fn(words[i + 1])
+      end
+    end
+  end
+end
+
+local function short_value(wanted, words, i, fn)
+  local shape = words[i].shape
+  local at = shape:find("[" .. wanted.short .. "]", 2)
+  if at and at < #shape then
+    fn(rest_word(words[i], at + 1))
+  elseif at and words[i + 1] then
+    fn(words[i + 1])
+  end
+end
+
+---The values of an option in words whose options are not all known: attached, after `=`, or the
+---next word; abbreviations count.
+---@param wanted { short: string?, long: string[]? }
+---@param words table[]
+---@param fn fun(word: table)
+function M.each_value(wanted, words, fn)
+  for i = 2, #words do
+    local shape = words[i].shape
+    if shape:sub(1, 2) == "--" then
+      if #shape > 2 then long_value(wanted, words, i, fn) end
+    elseif wanted.short and shape:find("^%-.") then
+      short_value(wanted, words, i, fn)
+    end
+  end
+end
+
+return M
