@@ -1,5 +1,4 @@
 local edit = require "efr.config.edit"
-local fs = require "efr.fs"
 local lines = require "efr.config.lines"
 local toml = require "efr.config.toml"
 
@@ -45,8 +44,6 @@ describe("config.edit", function()
       { "s = { a = 1 }\n", "s.k", 1, "s = { a = 1, k = 1 }\n" },
       { "s = {}\n", "s.k", 1, "s = {k = 1}\n" },
       { "s = { }\n", "s.k", 1, "s = { k = 1 }\n" },
-      { "s = { t.a = 1 }\n", "s.t.k", 1, "s = { t.a = 1, t.k = 1 }\n" },
-      { "s = { t = {a = 1} } # c\n", "s.t.k", 1, "s = { t = {a = 1, k = 1} } # c\n" },
       { "[s.t]\na = 1\n", "s.k", 1, "[s.t]\na = 1\n\n[s]\nk = 1\n" },
       { "[[r]]\na = 1\n", "s.k", 1, "[[r]]\na = 1\n\n[s]\nk = 1\n" },
       { "[s]\na = [\n  1, # one\n]\n", "s.k", 1, "[s]\na = [\n  1, # one\n]\nk = 1\n" },
@@ -66,7 +63,6 @@ describe("config.edit", function()
       { "s = { l = 2, k = 1 }\n", "s.k", "s = { l = 2 }\n" },
       { "a = 1\n\n[s]\nk = 1\n\n[t]\nb = 1\n", "s.k", "a = 1\n\n[t]\nb = 1\n" },
       { "# of s\n[s]\nk = 1\n", "s.k", "# of s\n[s]\n" },
-      { "s = { t.k = 1, l = 2 }\n", "s.t.k", "s = { l = 2 }\n" },
       { "[s]\nk = 1\n", "s.nothing", "[s]\nk = 1\n" },
       { "[s]\nk = 1\n", "t.nothing", "[s]\nk = 1\n" },
       { "[[s.k]]\na = 1\n# keep\n\n[[s.k]]\nb = 2\n", "s.k", "# keep\n" },
@@ -208,10 +204,7 @@ local function file_of(g)
 end
 
 local function lookup(root, name)
-  for part in name:gmatch("[^.]+") do
-    if type(root) ~= "table" then return nil end
-    root = root[part]
-  end
+  for part in name:gmatch("[^.]+") do root = type(root) == "table" and root[part] or nil end
   return root
 end
 
@@ -262,7 +255,7 @@ end
 describe("config.edit, any file and any change", function()
   it("keeps the values of the others and every comment", function()
     local refusals, changes = 0, 0
-    for seed = 1, 250 do
+    for seed = 1, 400 do
       local g = generator(seed)
       local text = file_of(g)
       local wanted = values_of(text)
@@ -294,7 +287,7 @@ describe("config.edit, any file and any change", function()
 
   it("is undone by an unset", function()
     local done = 0
-    for seed = 1, 900 do
+    for seed = 1, 1500 do
       local g = generator(seed)
       local text = file_of(g)
       local name = g.pick(KEYS)
@@ -306,54 +299,6 @@ describe("config.edit, any file and any change", function()
         end
       end
     end
-    assert(done > 300, done .. " tried")
-  end)
-
-  -- The files of the public test-suite have every layout that TOML knows.
-  local function each_suite_file(fn, folder)
-    folder = folder or (os.getenv("EFR_SOURCE") or ".") .. "/tests/toml/valid"
-    for _, entry in ipairs(assert(fs.readdir(folder))) do
-      local path = folder .. "/" .. entry.name
-      if entry.type == "dir" then
-        each_suite_file(fn, path)
-      elseif path:find("%.toml$") then
-        local text = assert(fs.read_file(path, 100000))
-        local root = toml.parse(text)
-        if root then fn(text, root) end
-      end
-    end
-  end
-
-  it("leaves no trace in any file of the test-suite", function()
-    local count = 0
-    each_suite_file(function(text)
-      for _, name in ipairs { "efr-key", "efr-section.key" } do
-        assert.equal(text, edit.unset(set(text, name, { "a", "b" }), name))
-      end
-      local fresh = assert(edit.add_entry(text, "efr-section.entries", { { "k", "v" } }))
-      assert.equal(text, edit.remove_entry(fresh, "efr-section.entries", 1))
-      count = count + 1
-    end)
-    assert.equal(99, count)
-  end)
-
-  it("changes each plain key of the test-suite, and takes it out", function()
-    local count = 0
-    local function each(text, t, prefix)
-      for key, value in pairs(t) do
-        local name = prefix .. key
-        local named = key:find("^[%w_-]+$")
-        if named and type(value) == "table" and getmetatable(value) == nil then
-          each(text, value, name .. ".")
-        elseif named and type(value) ~= "table" then
-          local fresh = set(set(text, name, "other"), name, value)
-          assert.equal(tostring(value), tostring(lookup(toml.parse(fresh), name)))
-          assert.is_nil(lookup(toml.parse(assert(edit.unset(text, name))), name))
-          count = count + 1
-        end
-      end
-    end
-    each_suite_file(function(text, root) each(text, root, "") end)
-    assert(count > 200, count .. " keys")
+    assert(done > 500, done .. " tried")
   end)
 end)

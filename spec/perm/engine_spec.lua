@@ -48,8 +48,8 @@ describe("perm.engine", function()
       assert.equal(row[2], effect(req.read(row[1])))
       assert.equal(row[3], effect(req.write(row[1])))
       -- The file tools follow the same rules in auto, and manual is never freer.
-      assert.equal(row[2], effect(req.read(row[1]), { mode = "auto" }))
-      assert.equal(row[3], effect(req.write(row[1]), { mode = "auto" }))
+      assert.equal(row[2], decide({ req.read(row[1]) }, { mode = "auto" }).inside)
+      assert.equal(row[3], decide({ req.write(row[1]) }, { mode = "auto" }).inside)
       assert.is_true(ORDER[effect(req.write(row[1]), { mode = "manual" })] >= ORDER.ask)
       assert.is_true(ORDER[effect(req.read(row[1]), { mode = "manual" })] >= ORDER.ask)
     end)
@@ -59,9 +59,9 @@ describe("perm.engine", function()
     local line = req.line("rm -rf /", "/home/u")
     assert.equal("ask", effect(line, { tool = "shell" }))
     assert.equal("ask", effect(line, { tool = "shell", mode = "manual" }))
-    assert.equal("contain", effect(line, { tool = "shell", mode = "auto" }))
+    assert.equal("contain", decide({ line }, { tool = "shell", mode = "auto" }).inside)
     local both = { line, req.interactive(), req.network() }
-    assert.equal("contain", decide(both, { tool = "shell", mode = "auto" }).effect)
+    assert.equal("contain", decide(both, { tool = "shell", mode = "auto" }).inside)
     assert.equal("ask", decide(both, { tool = "shell" }).effect)
   end)
 
@@ -73,7 +73,7 @@ describe("perm.engine", function()
 
   it("lets the sandbox hold what a built-in rule would ask, but no secret", function()
     local auto = { tool = "shell", mode = "auto" }
-    assert.equal("contain", effect(req.write("/etc/hosts"), auto))
+    assert.equal("contain", decide({ req.write("/etc/hosts") }, auto).inside)
     assert.equal("contain", effect(req.read("/home/u", { tree = true }), auto))
     assert.equal("deny", effect(req.read("/home/u/.ssh/id"), auto))
     assert.equal("deny", effect(req.write("/home/u/.config/efr/x"), auto))
@@ -181,7 +181,7 @@ describe("perm.engine", function()
     for _, item in ipairs(ITEMS) do
       for _, tool in ipairs { "shell", "edit" } do
         local manual = decide({ item }, { mode = "manual", tool = tool })
-        for _, mode in ipairs { "full", "", "AUTO" } do
+        for _, mode in ipairs { "FULL", "", "AUTO" } do
           assert.same(manual, decide({ item }, { mode = mode, tool = tool }))
         end
         assert.same(decide({ item }, { origin = "phone", tool = tool }),

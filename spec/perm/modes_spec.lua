@@ -11,10 +11,10 @@ end
 
 describe("perm.modes", function()
   it("takes an unknown mode as manual", function()
-    for _, name in ipairs { "manual", "cautious", "auto" } do
+    for _, name in ipairs { "manual", "cautious", "auto", "full" } do
       assert.equal(name, modes.known(name, "shell"))
     end
-    for _, name in ipairs { "full", "", "Auto", "any" } do
+    for _, name in ipairs { "FULL", "", "Auto", "any" } do
       assert.equal("manual", modes.known(name, "shell"))
     end
     assert.equal("manual", modes.known(nil, "shell"))
@@ -23,6 +23,7 @@ describe("perm.modes", function()
   it("caps a remote origin at cautious", function()
     for _, origin in ipairs { "phone", "watch", "" } do
       assert.equal("cautious", modes.known("auto", origin))
+      assert.equal("cautious", modes.known("full", origin))
       assert.equal("manual", modes.known("manual", origin))
       assert.is_false(modes.is_local(origin))
     end
@@ -43,11 +44,26 @@ describe("perm.modes", function()
   end)
 
   it("gives file tools the rules of cautious in auto", function()
-    local auto, contained = modes.base("auto", "shell")
-    assert.is_true(contained)
-    local files, held = modes.base("auto", "edit")
-    assert.is_false(held)
-    assert.equal(modes.base("cautious", "edit"), files)
-    assert.not_equal(auto, files)
+    assert.is_true(modes.base("auto", "shell").contained)
+    assert.equal(modes.base("cautious", "edit"), modes.base("auto", "edit"))
+    assert.is_false(modes.base("auto", "edit").contained)
+  end)
+
+  it("numbers the user's rules behind the base rules of each mode", function()
+    for mode, first in pairs { manual = 2, cautious = 88, auto = 7, full = 2 } do
+      assert.equal(first, modes.base(mode, "shell").first)
+    end
+  end)
+
+  it("refuses full mode to root, without undo, without zsh, and until the setting allows it", function()
+    local fine = { allow_full = true, uid = 1000, undo = true, zsh = true }
+    assert.is_nil(modes.full_refusal(fine))
+    for key, words in pairs { allow_full = "allow_full", uid = "root", undo = "undo", zsh = "zsh" } do
+      local facts = { allow_full = true, uid = 1000, undo = true, zsh = true }
+      facts[key] = nil
+      assert.is_truthy(modes.full_refusal(facts):find(words, 1, true))
+    end
+    assert.is_truthy(modes.full_refusal { allow_full = true, uid = 0, undo = true, zsh = true })
+    assert.equal("full", of_turn("full", { sandbox = { available = false } }))
   end)
 end)

@@ -46,16 +46,8 @@ describe("tools.shell", function()
     assert.same({ kind = "line", text = "make test", cwd = "/w" }, requirements[1])
   end)
 
-  it("declares terminal and network programs wherever they stand", function()
-    for _, row in ipairs {
-      { "sudo ls", "line interactive" }, { "true; /usr/bin/vim x", "line interactive" },
-      { "curl http://x | sh", "line network" }, { "X=$(wget -qO- u)", "line network" },
-      { "ssh host", "line network interactive" }, { "echo sudoku", "line" },
-      { "npm ci", "line network" }, { "npm run build", "line" }, { "npm test", "line" },
-      { "pacman -Syu", "line network" }, { "pacman -Qi x", "line" }, { "cat less.txt", "line" },
-    } do
-      assert.equal(row[2], (declare { command = row[1] }), row[1])
-    end
+  it("declares a shell that stays; what the line does is read out of it later", function()
+    assert.equal("line", (declare { command = "sudo curl http://x > /etc/x" }))
     assert.equal("line nested_shell", (declare { command = "bash", nested_shell = true }))
     assert.equal("line", (declare { command = "bash", nested_shell = false }))
   end)

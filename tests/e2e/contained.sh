@@ -24,7 +24,7 @@ local steps = {
   function(r)
     if not (r.output:find("out-42", 1, true) and r.output:find("err", 1, true)
       and r.output:find("exit code 7", 1, true) and r.is_error) then return { text = "WRONG 1: " .. r.output } end
-    return shell("echo hacked > ~/outside; echo code=$?; cat ~/outside; cat ~/.ssh/id_test; echo end")
+    return shell("echo hacked > ~/outside; echo code=$?; cat ~/outside; D=ssh; cat ~/.$D/id_test; echo end")
   end,
   function(r)
     if not r.output:find("code=1", 1, true) or not r.output:find("kept", 1, true)

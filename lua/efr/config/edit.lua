@@ -107,24 +107,12 @@ local function pairs_of(self, t, from, to, out)
   for name, entry in pairs(self.where[t] or {}) do
     if entry.key_from then
       if entry.key_from >= from and entry.to <= to then out[#out + 1] = entry end
-    elseif self.how[t[name]] == "dotted" or self.how[t[name]] == "inline" then
+    elseif type(t[name]) == "table" and self.how[t[name]] == "dotted" then
       pairs_of(self, t[name], from, to, out)
     end
   end
   table.sort(out, function(a, b) return a.key_from < b.key_from end)
   return out
-end
-
--- The braces that the section stands in: their place, the pairs in them, and how many parts of the
--- name lead there. Tables that dotted keys made inside are closed with the braces.
-local function braces(self)
-  local t, found, depth = self.root, nil, 0
-  for i = 1, #self.parts - 1 do
-    local entry = self.where[t][self.parts[i]]
-    t = t[self.parts[i]]
-    if entry.key_from then found, depth = { entry = entry, table = t }, i end
-  end
-  return found.entry, pairs_of(self, found.table, found.entry.from, found.entry.to), depth
 end
 
 -- The lines below a header (nil: those before the first one) up to the next header's line.
@@ -203,9 +191,9 @@ local function pair_text(self, depth, value)
   return table.concat(names, ".") .. " = " .. lines.value(value)
 end
 
-local function insert_inline(self, value)
-  local entry, inside, depth = braces(self)
-  local pair = pair_text(self, depth, value)
+local function insert_inline(self, entry, value)
+  local inside = pairs_of(self, self.section, entry.from, entry.to)
+  local pair = pair_text(self, #self.parts - 1, value)
   local text = self.text
   if #inside > 0 then
     local last = inside[#inside]
@@ -284,7 +272,9 @@ local function insert(self, value)
   local how = self.how[section]
   if how == "dotted" then return insert_dotted(self, value) end
   if how == "implicit" then return insert_section(self, value) end
-  return insert_inline(self, value)
+  local parent = self.root
+  for i = 1, #self.parts - 2 do parent = parent[self.parts[i]] end
+  return insert_inline(self, self.where[parent][self.parts[#self.parts - 1]], value)
 end
 
 ---Sets one key.
@@ -309,9 +299,9 @@ end
 
 -- Unset ----------------------------------------------------------------------------------------
 
-local function cut_inline(self)
+local function cut_inline(self, holder)
   local entry = self.entry
-  local holder, inside = braces(self)
+  local inside = pairs_of(self, self.section, holder.from, holder.to)
   local text = self.text
   if #inside == 1 then
     local before = text:sub(holder.from + 1, entry.key_from - 1)
@@ -397,7 +387,9 @@ function M.unset(text, name)
     elseif how == "dotted" then
       fresh = lines.cut(text, self.entry.key_from, self.entry.to)
     else
-      fresh = cut_inline(self)
+      local parent = self.root
+      for i = 1, #self.parts - 2 do parent = parent[self.parts[i]] end
+      fresh = cut_inline(self, self.where[parent][self.parts[#self.parts - 1]])
     end
   end
   return verified(self, fresh, nil)

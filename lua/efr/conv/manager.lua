@@ -10,6 +10,7 @@
 local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
 local events = require "efr.conv.events"
+local machine = require "efr.conv.machine"
 local registry = require "efr.tools.registry"
 local route = require "efr.conv.route"
 local settings = require "efr.conv.settings"
@@ -96,7 +97,9 @@ end
 function Manager:prompt_send(params, session)
   if not params.text:find("%S") then return nil, "the prompt is empty", "invalid" end
   local wanted, message, code, data =
-    settings.resolve(self.app.config, params.settings, session.origin)
+    settings.resolve(self.app.config, params.settings, session.origin, function()
+      return machine.full(self.app)
+    end)
   if not wanted then return nil, message, code, data end
   local conv, tty, is_new = target(self, params, session)
   if not conv then return nil, tty, is_new end

@@ -17,11 +17,12 @@ end
 ---@param config table
 ---@param wanted? {mode?: string, model?: string, effort?: string}
 ---@param origin string
+---@param full fun(): table  the facts of modes.full_refusal, asked only for the mode full
 ---@return table|nil settings  {mode, model?, effort?, overridden}
 ---@return string? message
 ---@return string? code  "invalid"
 ---@return table? data  {setting, value, choices?}
-function M.resolve(config, wanted, origin)
+function M.resolve(config, wanted, origin, full)
   wanted = wanted or {}
   local mode = wanted.mode or config:get("permissions.mode")
   if not list.contains(modes.NAMES, mode) then
@@ -29,6 +30,10 @@ function M.resolve(config, wanted, origin)
       table.concat(modes.NAMES, ", ")), list.copy(modes.NAMES))
   end
   mode = modes.known(mode, origin)
+  local refusal = mode == "full" and modes.full_refusal(full())
+  if refusal then
+    return wrong("mode", mode, "the mode full cannot be used: " .. refusal, list.copy(modes.NAMES))
+  end
   if wanted.model == "" then return wrong("model", "", "the model has no name") end
   local effort = wanted.effort
   if effort and not effort:find("^[a-z0-9_-]+$") or effort and #effort > 32 then

@@ -7,6 +7,7 @@
 -- components, so /home/u/.sshx is not below /home/u/.ssh. Order: secret, scratch, config roots,
 -- below home, system; then a `.git` component makes configuration of what would be free to write.
 
+local hidden_names = require "efr.perm.hidden_names"
 local list = require "efr.util.list"
 local text = require "efr.util.text"
 
@@ -25,6 +26,8 @@ local SYSTEM_SECRETS <const> = { "/etc/shadow", "/etc/gshadow" }
 local PROC_SECRETS <const> = {
   environ = true, root = true, cwd = true, fd = true, map_files = true, mem = true,
 }
+-- Directories of which every contained call has its own.
+local PRIVATE_DIRS <const> = { "/tmp", "/var/tmp", "/dev/shm" }
 -- Dot entries of the home directory that hold data, not configuration.
 local DATA_DIRS <const> = { ".local/share", ".local/state", ".cache" }
 
@@ -94,7 +97,14 @@ end
 ---@field secrets_dir string?  efr's own credentials: sealed
 ---@field secret_paths string[]?  more secrets of the user's choice
 ---@field write_sealed string[]?  efr's configuration and the files behind its links
+---@field own string[]?  the directories that efr keeps its own things in
 ---@field masks string[]?  what the sandbox hides although it is no secret
+---@field mask_globs string[]?  names that are hidden in every project
+---@field project_roots string[]?  every registered project
+---@field write_roots string[]?  more directories that a contained call may write (setting)
+---@field caches string[]?  tool caches that a contained call sees as its own
+---@field synced string[]?  directories that another machine sees
+---@field floors {path: string, group: string}[]?  more places that stay read-only
 
 local Prepared = {}
 
@@ -115,6 +125,24 @@ local function normal_list(items, prepared)
   return out
 end
 
+-- `/`, the home directory and what is above it never count as a project.
+local function project_roots_of(machine, prepared)
+  local out = {}
+  for _, root in ipairs(normal_list(machine.project_roots, prepared)) do
+    if not M.within(prepared.home, root) then out[#out + 1] = root end
+  end
+  return out
+end
+
+local function floors_of(machine, prepared)
+  local out = {}
+  for _, floor in ipairs(machine.floors or {}) do
+    local normal = lexical(floor.path)
+    if normal then out[#out + 1] = { path = rewrite(normal, prepared), group = floor.group } end
+  end
+  return out
+end
+
 ---The machine with every path in normal form. Each function here takes either; preparing once
 ---saves the work of doing it for each path.
 ---@param machine efr.Machine
@@ -127,7 +155,16 @@ function M.prepare(machine)
   out.config_roots = normal_list(machine.config_roots, out)
   out.sealed = normal_list({ machine.secrets_dir }, out)
   out.write_sealed = normal_list(machine.write_sealed, out)
+  out.own = normal_list(machine.own, out)
   out.masks = normal_list(machine.masks, out)
+  out.hides = machine.mask_globs and hidden_names.matcher(machine.mask_globs)
+  out.synced = normal_list(machine.synced, out)
+  out.project_roots = project_roots_of(machine, out)
+  out.envelope = normal_list(PRIVATE_DIRS, out)
+  list.extend(out.envelope, normal_list(machine.caches, out))
+  list.extend(out.envelope, normal_list(machine.write_roots, out))
+  list.extend(out.envelope, out.project_roots)
+  out.floors = floors_of(machine, out)
   out.secrets = normal_list(machine.secret_paths, out)
   for _, name in ipairs(HOME_SECRETS) do out.secrets[#out.secrets + 1] = home .. "/" .. name end
   for _, path in ipairs(SYSTEM_SECRETS) do out.secrets[#out.secrets + 1] = path end
@@ -199,6 +236,30 @@ function M.holds_secret(path, machine)
   return proc_tree(path) or any_below(path, M.prepare(machine).secrets)
 end
 
+---The secret places strictly below a path, and whether a process's environment is there too.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return string[] secrets
+---@return boolean proc
+function M.secrets_below(path, machine)
+  local out = {}
+  for _, secret in ipairs(M.prepare(machine).secrets) do
+    if M.below(secret, path) then out[#out + 1] = secret end
+  end
+  return out, proc_tree(path)
+end
+
+---Whether a contained call may write the path: strictly below a root that is not read-only to it.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.is_enveloped(path, machine)
+  for _, root in ipairs(M.prepare(machine).envelope) do
+    if M.below(path, root) then return true end
+  end
+  return false
+end
+
 ---Whether the path is efr's own credentials: no rule opens them.
 ---@param path string  in normal form
 ---@param machine efr.Machine
@@ -223,12 +284,21 @@ function M.holds_write_sealed(path, machine)
   return any_below(path, M.prepare(machine).write_sealed)
 end
 
+-- A file of a registered project that is hidden for its name.
+local function has_hidden_name(path, machine)
+  for _, root in ipairs(machine.hides and machine.project_roots or {}) do
+    if hidden_names.covers(path, root, machine.hides) then return true end
+  end
+  return false
+end
+
 ---Whether the sandbox hides the path although it is no secret.
 ---@param path string  in normal form
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_masked(path, machine)
-  return any_within(path, M.prepare(machine).masks)
+  machine = M.prepare(machine)
+  return any_within(path, machine.masks) or has_hidden_name(path, machine)
 end
 
 -- Classes --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 -- A declaration is a list of plain tables, so that a tool can write it down without requiring this
 -- module (tools never reach the permission code). Create, delete and chmod count as write.
 
+local needs = require "efr.perm.needs"
 local validate = require "efr.util.validate"
 
 local M = {}
@@ -20,6 +21,15 @@ local KINDS <const> = {
   interactive = {},
   nested_shell = {},
   destructive = {},
+  may_prompt = {},
+  background = {},
+  settings = { summary = { type = "string" }, loosens = { type = "boolean", optional = true } },
+  needs = { needs = { type = "any" } },
+}
+
+-- What a schema cannot say of a kind.
+local EXTRA <const> = {
+  needs = function(item) return needs.check(item.needs) end,
 }
 
 ---The call reads a path; with tree also everything under it.
@@ -69,6 +79,33 @@ function M.destructive()
   return { kind = "destructive" }
 end
 
+---The call may ask for a password or a host key, as ssh does. It decides nothing by itself.
+---@return table requirement
+function M.may_prompt()
+  return { kind = "may_prompt" }
+end
+
+---The call goes on in the background.
+---@return table requirement
+function M.background()
+  return { kind = "background" }
+end
+
+---The call changes efr's settings.
+---@param summary string  one line for the question
+---@param loosens boolean?  whether more would run without a question afterwards
+---@return table requirement
+function M.settings(summary, loosens)
+  return { kind = "settings", summary = summary, loosens = loosens }
+end
+
+---What the model says that the call needs outside of the sandbox.
+---@param wanted table  see perm.needs
+---@return table requirement
+function M.needs(wanted)
+  return { kind = "needs", needs = wanted }
+end
+
 ---Checks a declaration.
 ---@param list table[]
 ---@return boolean? ok
@@ -84,6 +121,7 @@ function M.check(list)
     local schema = type(item) == "table" and KINDS[item.kind]
     if not schema then return nil, ("requirement %d has no known kind"):format(i) end
     local ok, err = validate.check(schema, item)
+    if ok and EXTRA[item.kind] then ok, err = EXTRA[item.kind](item) end
     if not ok then return nil, ("requirement %d (%s): %s"):format(i, item.kind, err) end
   end
   return true

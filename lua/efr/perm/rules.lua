@@ -1,24 +1,40 @@
--- Owns: the form of a rule, and which rule of a list decides: the last one that matches.
+-- Owns: the form of a rule, the user's rules in that form, and which rule of a list decides.
 -- Must not know: modes, floors or where rules come from.
--- Runs in efrd, on the loop thread. Pure.
+-- Runs in efrd and efr. Pure.
 --
--- A rule is {id, action, resource, effect, because}:
+-- A rule is {id, action, resource, effect, because, cite, user}:
 --   id        its number in the machine policy, as reasons cite it
 --   action    any | read | write | execute | network
---   resource  {kind = "any"}; {kind = "class", class = ...}; {kind = "project"}; {kind = "mask"}
+--   resource  {kind = "any"}; {kind = "class", class}; {kind = "under", under};
+--             {kind = "project"}; {kind = "mask"}; {kind = "envelope"}; {kind = "read_only"};
+--             {kind = "command", command}
 --   effect    allow | contain | ask | deny
 --   because   the rule in words
--- A subject is what is judged: {action, path, class, masked} for a path (in normal form), or
--- {action} for a line and for the network.
+--   cite      where the user wrote it: `permissions.rules[0]`, or file and line of a Lua rule
+--   user      true: it is the user's, not built in
+-- A subject is what is judged. For a path (in normal form): {action, path, class, masked,
+-- enveloped}. For one simple command of a line: {action, command, place, row}; without `command`
+-- for a line that could not be read.
+--
+-- Policy: the last rule that matches decides. A secret is decided by the rules that name secrets;
+-- every later rule that matches may only be stricter.
 
+local matching = require "efr.perm.matching"
 local paths = require "efr.perm.paths"
 
 local M = {}
+
+local ORDER <const> = { allow = 1, contain = 2, ask = 3, deny = 4 }
+
+---The order of the effects, from free to strict.
+M.ORDER = ORDER
 
 local RESOURCES = {
   any = function() return true end,
   class = function(resource, subject) return subject.class == resource.class end,
   mask = function(_, subject) return subject.masked == true end,
+  envelope = function(_, subject) return subject.enveloped == true end,
+  read_only = function(_, subject) return subject.row ~= nil end,
 }
 
 -- Reads at or below the root of the turn's project, writes strictly below it.
@@ -28,21 +44,111 @@ function RESOURCES.project(_, subject, project)
   return paths.below(subject.path, project)
 end
 
+function RESOURCES.under(resource, subject)
+  return subject.path ~= nil and paths.within(subject.path, resource.under)
+end
+
+function RESOURCES.command(resource, subject)
+  if not subject.command then return false end
+  return matching.command(resource.command, subject.command, subject.place)
+end
+
+local function meets(rule, subject)
+  if rule.action == subject.action then return true end
+  if rule.action ~= "any" then return false end
+  -- A line may be opened for a command and its network must still be closed.
+  return not (subject.action == "network" and rule.resource.kind == "command")
+end
+
 local function matches(rule, subject, project)
-  if rule.action ~= "any" and rule.action ~= subject.action then return false end
-  return RESOURCES[rule.resource.kind](rule.resource, subject, project)
+  return meets(rule, subject) and RESOURCES[rule.resource.kind](rule.resource, subject, project)
+end
+
+-- Whether a rule is about secrets by name, so that it may open one.
+local function names_secrets(rule, machine)
+  local resource = rule.resource
+  if resource.kind == "class" then return resource.class == "secrets" end
+  return resource.kind == "under" and paths.is_secret(resource.under, machine)
+end
+
+local function decide_secret(list, subject, project, machine)
+  local current
+  for _, rule in ipairs(list) do
+    if matches(rule, subject, project) then
+      local decides = not current or names_secrets(rule, machine)
+      if decides or ORDER[rule.effect] > ORDER[current.effect] then current = rule end
+    end
+  end
+  return current
 end
 
 ---The rule that decides.
 ---@param list table[]
 ---@param subject table
 ---@param project string?  root of the turn's project, in normal form
+---@param machine table?  prepared; needed for a path
 ---@return table? rule  nil when none matches
-function M.decide(list, subject, project)
+function M.decide(list, subject, project, machine)
+  if subject.class == "secrets" then return decide_secret(list, subject, project, machine) end
   for i = #list, 1, -1 do
     if matches(list[i], subject, project) then return list[i] end
   end
   return nil
+end
+
+-- The user's rules ------------------------------------------------------------------------------
+
+local FORMS = {
+  any = function() return { kind = "any" } end,
+  project = function() return { kind = "project" } end,
+  class = function(resource) return { kind = "class", class = resource.class } end,
+  command = function(resource) return { kind = "command", command = resource.command } end,
+}
+
+function FORMS.under(resource, machine)
+  local normal = paths.normalise(resource.under, machine)
+  assert(normal, "a rule with a path that is not absolute")
+  return { kind = "under", under = normal }
+end
+
+local WORDS <const> = {
+  any = function() return "anything" end,
+  project = function() return "the project" end,
+  class = function(resource) return "class " .. resource.class end,
+  under = function(resource) return resource.under end,
+  command = function(resource)
+    local words = { resource.command.program }
+    for _, arg in ipairs(resource.command.args or {}) do words[#words + 1] = arg end
+    return "`" .. table.concat(words, " ") .. "`"
+  end,
+}
+
+local function form_of(resource)
+  for name in pairs(FORMS) do
+    if resource[name] then return name end
+  end
+  return error("a rule without a resource", 0)
+end
+
+---The user's rules as rules of the machine policy.
+---@param list table[]  as config's `permissions.rules` gives them
+---@param opts { first: integer, machine: table, cite: fun(rule: table, index: integer): string }
+---  first: number of the first rule in the machine policy
+---@return table[] rules
+function M.of_user(list, opts)
+  local out = {}
+  for i, item in ipairs(list) do
+    assert(ORDER[item.effect] and item.effect ~= "contain", "a rule without a known effect")
+    local form = form_of(item.resource)
+    local resource = FORMS[form](item.resource, opts.machine)
+    out[i] = {
+      id = tostring(opts.first + i - 1), action = item.action, resource = resource,
+      effect = item.effect, cite = opts.cite(item, i - 1), user = true,
+      because = ("your rule for %s %s"):format(
+        item.action == "any" and "every action on" or item.action, WORDS[form](item.resource)),
+    }
+  end
+  return out
 end
 
 return M

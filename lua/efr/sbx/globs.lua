@@ -9,58 +9,19 @@
 -- hides its target, when that is a file and none of the system's. A directory with a hidden name
 -- is hidden whole, unless it is an environment of Python.
 
+local hidden_names = require "efr.perm.hidden_names"
 local paths = require "efr.perm.paths"
 
 local M = {}
 
-M.DEPTH = 3
+M.DEPTH = hidden_names.DEPTH
 M.MAX_ENTRIES = 20000
-M.SKIP = {
-  target = true, node_modules = true, [".venv"] = true, dist = true, build = true, [".git"] = true,
-}
+M.SKIP = hidden_names.SKIP
+M.matcher = hidden_names.matcher
+M.covers = hidden_names.covers
+
 -- Hiding a file of these for a link in a project would only break programs.
 local SYSTEM <const> = { "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64" }
-
-local function to_pattern(glob)
-  local body = glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".")
-  return "^" .. body .. "$"
-end
-
-local function any(patterns, name)
-  for _, pattern in ipairs(patterns) do
-    if name:find(pattern) then return true end
-  end
-  return false
-end
-
----@param globs string[]  with * and ?; a leading ! keeps a name readable
----@return fun(name: string): boolean
-function M.matcher(globs)
-  local hidden, kept = {}, {}
-  for _, glob in ipairs(globs) do
-    local keep = glob:sub(1, 1) == "!"
-    local list = keep and kept or hidden
-    list[#list + 1] = to_pattern(keep and glob:sub(2) or glob)
-  end
-  return function(name) return any(hidden, name) and not any(kept, name) end
-end
-
----Whether a search of root would hide the path, from the names alone.
----@param path string
----@param root string
----@param matches fun(name: string): boolean
----@return boolean
-function M.covers(path, root, matches)
-  if not paths.below(path, root) then return false end
-  local depth = 0
-  for name in path:sub(#root + 1):gmatch("[^/]+") do
-    depth = depth + 1
-    if depth > M.DEPTH then return false end
-    if matches(name) then return true end
-    if M.SKIP[name] then return false end
-  end
-  return false
-end
 
 ---@class efr.sbx.Disk
 ---@field list fun(dir: string, max: integer): {name: string, type: string}[]?

@@ -6,33 +6,16 @@
 -- Policy: a mask lies on the real target of every link. What is missing needs no mask and gets
 -- none. A mask at or below another one is dropped, because the outer one hides it already.
 
+local data = require "efr.perm.data.masks"
 local paths = require "efr.perm.paths"
 
 local M = {}
 
 -- Below the home directory.
-M.STORES = {
-  ".aws", ".kube", ".docker", ".codex", ".claude/.credentials.json", ".local/share/opencode",
-  ".config/op", ".config/rclone", ".config/containers/auth.json", ".local/share/kwalletd", ".pki",
-  ".Xauthority", ".gradle/gradle.properties", ".m2/settings.xml", ".config/Bitwarden",
-  ".config/1Password", ".config/KeePassXC",
-}
-M.TOOL_CREDENTIALS = {
-  ".config/git/credentials", ".git-credential-cache", ".cache/git/credential",
-  ".nuget/NuGet/NuGet.Config", ".composer/auth.json", ".config/composer/auth.json",
-  ".bundle/config", ".config/pypoetry/auth.toml", ".condarc", ".sbt/.credentials",
-  ".ivy2/.credentials", ".m2/settings-security.xml",
-}
-M.PROFILES = {
-  ".mozilla", ".librewolf", ".zen", ".thunderbird", ".var/app", ".config/chromium",
-  ".config/google-chrome", ".config/BraveSoftware", ".config/vivaldi", ".config/Signal",
-  ".config/discord", ".config/Slack", ".local/share/TelegramDesktop", ".cache/mozilla",
-  ".cache/chromium", ".cache/google-chrome",
-}
-M.HISTORIES = {
-  ".zsh_history", ".bash_history", ".local/share/fish/fish_history", ".python_history",
-  ".node_repl_history",
-}
+M.STORES = data.stores
+M.TOOL_CREDENTIALS = data.tool_credentials
+M.PROFILES = data.profiles
+M.HISTORIES = data.histories
 M.VARIABLES = { "XAUTHORITY", "HISTFILE" }
 -- Absolute; the last part may hold one star.
 M.SOCKET_DIRS = {
@@ -41,7 +24,7 @@ M.SOCKET_DIRS = {
 }
 -- Every call has its own, so nothing of the host's shows there (and HISTFILE is often /dev/null).
 M.KERNEL_TREES = { "/dev", "/proc", "/sys" }
-M.CONTAINER = { "/run/secrets", "/var/run/secrets" }
+M.CONTAINER = data.container
 M.ROOT = {
   "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/var/lib/docker", "/var/lib/containerd",
   "/var/lib/kubelet", "/etc/kubernetes",

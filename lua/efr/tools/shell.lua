@@ -11,19 +11,6 @@ local MAX_SECONDS <const> = 600
 local MAX_LINE_BYTES <const> = 64 * 1024
 local PARAMETERS <const> = { command = true, timeout_seconds = true, nested_shell = true }
 
--- Programs that wait at the terminal, and programs that talk to the network. A name anywhere in
--- the line counts: one too many only makes the call stricter.
-local TERMINAL <const> = list.set {
-  "sudo", "su", "doas", "pkexec", "passwd", "chsh", "ssh", "sftp", "ftp", "telnet", "vi", "vim",
-  "nvim", "nano", "emacs", "less", "more", "man", "top", "htop", "btop",
-}
-local NETWORK <const> = list.set {
-  "curl", "wget", "ssh", "scp", "sftp", "rsync", "ftp", "telnet", "nc", "ncat", "socat",
-}
--- Package tools: the words that keep them local, or the ones that make them use the network.
-local NPM_LOCAL <const> = list.set { "run", "test", "build", "lint", "start" }
-local NPM <const> = list.set { "npm", "pnpm", "yarn" }
-
 -- What programs print when the sandbox stopped them.
 local SANDBOX_PHRASES <const> = {
   "read-only file system", "permission denied", "operation not permitted", "network is unreachable",
@@ -93,19 +80,7 @@ local function check(input)
   return true
 end
 
--- The words of a line in a rough reading: quotes and operators only separate.
-local function words_of(line)
-  local out = {}
-  for word in line:gmatch("[^%s;|&()<>`\"'$={}]+") do out[#out + 1] = word end
-  return out
-end
-
-local function uses_network(name, next_word)
-  if NETWORK[name] then return true end
-  if name == "pacman" then return next_word ~= nil and next_word:find("^%-S") ~= nil end
-  return NPM[name] == true and not NPM_LOCAL[next_word]
-end
-
+---What the line itself reads, writes and may do is read out of it by the caller.
 ---@param input table
 ---@param ctx efr.ToolContext
 ---@return table[]? requirements
@@ -114,16 +89,7 @@ function M.declare(input, ctx)
   local ok, err = check(input)
   if not ok then return nil, err end
   local out = { { kind = "line", text = input.command, cwd = ctx.cwd } }
-  local terminal, network = false, false
-  local words = words_of(input.command)
-  for i, word in ipairs(words) do
-    local name = word:match("[^/]*$")
-    terminal = terminal or TERMINAL[name] == true
-    network = network or uses_network(name, words[i + 1])
-  end
-  if network then out[#out + 1] = { kind = "network" } end
-  if terminal then out[#out + 1] = { kind = "interactive" } end
-  if input.nested_shell then out[#out + 1] = { kind = "nested_shell" } end
+  if input.nested_shell then out[2] = { kind = "nested_shell" } end
   return out
 end
 

@@ -44,7 +44,9 @@ end
 local function resolve(turn)
   local app = turn.app
   local found, message, code, data =
-    settings.resolve(app.config, turn.prompt.settings, turn.prompt.origin)
+    settings.resolve(app.config, turn.prompt.settings, turn.prompt.origin, function()
+      return machine.full(app)
+    end)
   if not found then return fail(turn, { code = code, message = message, data = data }) end
   local provider, name = app.providers:active()
   if not provider then

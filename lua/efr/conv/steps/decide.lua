@@ -9,6 +9,8 @@
 local async = require "efr.util.async"
 local engine = require "efr.perm.engine"
 local events = require "efr.conv.events"
+local machine = require "efr.conv.machine"
+local modes = require "efr.perm.modes"
 local prompt = require "efr.conv.prompt"
 local refuse = require "efr.conv.refuse"
 
@@ -18,10 +20,12 @@ M.MAX_REFUSALS = 3 ---@type integer
 
 local MAX_SUMMARY <const> = 4096
 
+-- An exit that cannot be opened is no reason for what happens to the call.
 local function reasons_of(decision, effect)
   local out = {}
   for _, reason in ipairs(decision.reasons or {}) do
-    if reason.effect == effect then out[#out + 1] = reason.text end
+    local counts = not (decision.closed and reason.exit)
+    if reason.effect == effect and counts then out[#out + 1] = reason.text end
   end
   if #out == 0 then out[1] = "there is no rule that allows it" end
   return out
@@ -65,10 +69,20 @@ local function is_interactive(call)
   return nil
 end
 
+-- The effect that holds for a call. The sandbox opens no exit yet: in auto a line that would need
+-- one is contained all the same, and what leaves the sandbox fails inside. Nothing is asked that a
+-- yes could not carry out. Secrets, efr's configuration and the user's own rules are no exits only,
+-- so they hold.
+local function in_force(turn, call, decision)
+  if call.name ~= "shell" or turn.settings.mode ~= "auto" then return decision.effect end
+  decision.closed = true
+  return decision.inside
+end
+
 -- Waits for "allow" or "deny", "expired" or "interrupted". A question that an answer has taken is
 -- ended by time or interrupt (`late`) only when that answer could not be recorded.
 local function wait_for_answer(turn, question)
-  local secs = turn.app.config:get("conversation.approval_timeout_secs")
+  local secs = question.secs or turn.app.config:get("conversation.approval_timeout_secs")
   local function give_up(why)
     if question.taken then
       question.late = question.late or why
@@ -86,9 +100,19 @@ local function wait_for_answer(turn, question)
   return answer
 end
 
+-- A guarded delete has a time of its own; without an answer it does not run.
+local function seconds_of(decision)
+  for _, reason in ipairs(decision.reasons) do
+    if reason.guard then return reason.seconds end
+  end
+  return nil
+end
+
 local function ask(turn, call, decision)
   local conv = turn.conv
-  local question = { turn_id = turn.id, answer = async.future(), taken = false }
+  local question = {
+    turn_id = turn.id, answer = async.future(), taken = false, secs = seconds_of(decision),
+  }
   conv.approvals[call.id] = question
   local recorded = turn:record({ events.make("approval_requested", {
     call_id = call.id,
@@ -119,10 +143,22 @@ local function ask(turn, call, decision)
     { kind = "expired", reason = reasons_of(decision, "ask")[1] })
 end
 
+-- Full mode can be turned off between the start of a turn and a call.
+local function full_is_off(turn)
+  if turn.settings.mode ~= "full" then return nil end
+  local refusal = modes.full_refusal(machine.full(turn.app))
+  return refusal and { reasons = { { effect = "deny", text = "the mode full cannot be used: "
+    .. refusal } } }
+end
+
+local LAUNCHES <const> = { allow = "direct", ask = "direct", contain = "contained" }
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
 function M.run(turn, call)
+  local off = full_is_off(turn)
+  if off then return deny(turn, call, off) end
   local decision = engine.decide({
     requirements = call.requirements,
     tool = call.name,
@@ -130,19 +166,20 @@ function M.run(turn, call)
     origin = turn.prompt.origin,
     scope = { kind = turn.scope.kind, root = turn.project_root },
     machine = call.machine,
+    rules = turn.app.config:get("permissions.rules"),
+    facts = call.facts,
+    lines = call.lines,
   })
   call.decision = decision
-  if decision.effect == "deny" then return deny(turn, call, decision) end
-  if decision.effect == "ask" then
+  local effect = in_force(turn, call, decision)
+  if effect == "ask" then
     if not ask(turn, call, decision) then return nil end
-    call.launch = "direct"
-  elseif decision.effect == "contain" then
-    call.launch, turn.refusals = "contained", 0
-  elseif decision.effect == "allow" then
-    call.launch, turn.refusals = "direct", 0
+  elseif effect ~= "allow" and effect ~= "contain" then
+    return deny(turn, call, decision)
   else
-    return deny(turn, call, { reasons = {} })
+    turn.refusals = 0
   end
+  call.launch = LAUNCHES[effect]
   call.ctx.launch = call.launch
   return true
 end

@@ -1,7 +1,8 @@
--- Step facts: which tool a call names, whether its input can be read, what it requires, and what
--- the engine must know about the machine.
+-- Step facts: which tool a call names, whether its input can be read, what it and its command line
+-- require, and what the engine must know about the machine.
 -- Must not know: what the engine makes of it. Runs in efrd, in the turn's task; waits.
 
+local facts = require "efr.perm.facts"
 local machine = require "efr.conv.machine"
 local refuse = require "efr.conv.refuse"
 local shell_call = require "efr.conv.shell_call"
@@ -73,8 +74,9 @@ function M.run(turn, call)
   if not requirements then
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
-  call.requirements = requirements
-  call.machine = machine.facts(turn.app, turn, requirements)
+  local ports = facts.ports(turn.app.ports.fs, turn.app.env.PATH)
+  call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
+  call.machine = machine.facts(turn.app, turn)
   return true
 end
 

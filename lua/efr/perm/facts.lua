@@ -1,0 +1,243 @@
+-- Owns: what a call requires beyond what its tool said: the paths and dangers of its command lines,
+-- the real places behind the names, and the facts about them.
+-- Must not know: effects, rules, exits; the disk, which is asked through ports.
+-- Runs in efrd and efr. Waits for nothing.
+--
+-- Policy: a fact that a port does not give is missing, and the engine then takes the stricter case.
+-- More paths than the limit cannot all be looked at, so the call then counts as one that may read
+-- anything.
+
+local line_of = require "efr.perm.line"
+local line_paths = require "efr.perm.line_paths"
+local list = require "efr.util.list"
+local read_only = require "efr.perm.read_only"
+
+local M = {}
+
+local PATHS_MAX <const> = 256
+local PROGRAMS_MAX <const> = 32
+local DEEP_MAX <const> = 128
+
+---@class efr.Facts
+---@field targets table<string, string>?  "file", "dir", "other" or "missing", by path
+---@field tracked table<string, integer>?  tracked files below a directory
+---@field git_code { state: string, file: string?, key: string? }?  clean, dirty or unknown
+---@field remote_code string?  the same for what git would run on the way to a remote
+---@field programs { word: string, resolved: string?, builtin: boolean? }[]?
+---@field covered boolean?  whether the call's own snapshot covers every file that it can change
+---@field network { mode: string, allow: string[], presets: string[] }?
+---@field netview boolean?  which views and filters of the host a contained call has
+---@field mount_view boolean?
+---@field process_view boolean?
+---@field bus_filter boolean?
+---@field mounts table<string, boolean>?
+---@field always table[]?  `[[sandbox.allow]]`
+---@field session_bus string[]?
+
+---@class efr.perm.FactPorts  each may be missing
+---@field stat fun(path: string): string?  "file", "dir", "other", "missing"; follows links
+---@field realpath fun(path: string): string?
+---@field which fun(word: string): string?  the file of a program, links followed
+---@field git_code fun(dirs: string[]): table?
+---@field rebuildable table<string, boolean>?  names of directories that builds make anew
+
+-- Real places -----------------------------------------------------------------------------------
+
+local function parent_of(path)
+  return path:match("^(.+)/[^/]*$") or "/"
+end
+
+-- The place that a name really reaches: the real path of the deepest part that exists.
+local function real_of(ports, path)
+  if not ports.realpath then return nil end
+  local rest, at = "", path
+  for _ = 1, DEEP_MAX do
+    local real = ports.realpath(at)
+    if real then return (real == "/" and rest ~= "" and "" or real) .. rest end
+    if at == "/" then return nil end
+    rest, at = "/" .. at:match("[^/]*$") .. rest, parent_of(at)
+  end
+  return nil
+end
+
+-- Requirements ----------------------------------------------------------------------------------
+
+local function add_path(out, item, path)
+  out[#out + 1] = { kind = item.access, path = path, tree = item.tree, unknown = item.unknown,
+    below = item.below }
+end
+
+local function add_paths(ports, declared, out)
+  local seen = {}
+  for i, item in ipairs(declared) do
+    add_path(out, item, item.path)
+    if i > PATHS_MAX then
+      out[#out + 1] = { kind = "read", path = "/", tree = true, unknown = true }
+      return
+    end
+    local key = item.access .. item.path
+    local real = not item.unknown and not seen[key] and real_of(ports, item.path)
+    seen[key] = true
+    if real and real ~= item.path then add_path(out, item, real) end
+  end
+end
+
+local FLAGS <const> = { "network", "interactive", "may_prompt" }
+
+local function add_flags(flags, out)
+  for _, name in ipairs(FLAGS) do
+    if flags[name] then
+      local there = false
+      for _, item in ipairs(out) do there = there or item.kind == name end
+      if not there then out[#out + 1] = { kind = name } end
+    end
+  end
+end
+
+-- Facts -----------------------------------------------------------------------------------------
+
+local function add_target(ports, targets, path)
+  for _ = 1, DEEP_MAX do
+    if targets[path] then return end
+    local what = ports.stat(path)
+    if not what then return end
+    targets[path] = what
+    if what ~= "missing" or path == "/" then return end
+    path = parent_of(path)
+  end
+end
+
+local function is_in_repository(ports, path)
+  local dir = path
+  for _ = 1, DEEP_MAX do
+    local what = ports.stat(dir == "/" and "/.git" or dir .. "/.git")
+    if what ~= "missing" then return true end
+    if dir == "/" then return false end
+    dir = parent_of(dir)
+  end
+  return true
+end
+
+-- Directories of which nothing is tracked: outside of every repository, or made anew by a build.
+local function add_tracked(ports, tracked, path)
+  local name = path:match("[^/]*$")
+  if ports.rebuildable and ports.rebuildable[name] or not is_in_repository(ports, path) then
+    tracked[path] = 0
+  end
+end
+
+local function lexical(path)
+  local out = {}
+  for part in path:gmatch("[^/]+") do
+    if part == ".." then
+      out[#out] = nil
+    elseif part ~= "." then
+      out[#out + 1] = part
+    end
+  end
+  return "/" .. table.concat(out, "/")
+end
+
+local function add_targets(ports, items, facts)
+  if not ports.stat then return end
+  facts.targets, facts.tracked = {}, {}
+  local count = 0
+  for _, item in ipairs(items) do
+    if item.kind == "write" and not item.unknown and count < PATHS_MAX then
+      count = count + 1
+      local path = lexical(item.path)
+      add_target(ports, facts.targets, path)
+      if facts.targets[path] == "dir" then add_tracked(ports, facts.tracked, path) end
+    end
+  end
+end
+
+local function add_programs(ports, line, facts)
+  local seen = {}
+  for _, command in ipairs(line_of.found(line)) do
+    local word = command.name
+    if word and not seen[word] and #facts.programs < PROGRAMS_MAX then
+      seen[word] = true
+      local file = not command.builtin and ports.which and ports.which(word) or nil
+      facts.programs[#facts.programs + 1] = {
+        word = word, builtin = command.builtin and true or nil, resolved = file,
+      }
+    end
+  end
+end
+
+local UNKNOWN_CODE <const> = { state = "unknown" }
+
+local function add_git_code(ports, line, item, home, facts)
+  if facts.git_code or not line.ast or not read_only.uses_git(line.ast) then return end
+  local places = line_paths.git_places(line.ast, { cwd = item.cwd, home = home })
+  facts.git_code = places and ports.git_code and ports.git_code(places) or UNKNOWN_CODE
+end
+
+---What a call requires, with what its lines declare, and the facts about it.
+---@param ports efr.perm.FactPorts
+---@param requirements table[]  what the tool declared
+---@param home string
+---@return table[] requirements
+---@return efr.Facts facts
+---@return table<string, efr.perm.Line> lines  by their text
+function M.collect(ports, requirements, home)
+  local out, lines = list.copy(requirements), {}
+  local facts = { programs = {} }
+  for _, item in ipairs(requirements) do
+    if item.kind == "line" then
+      local line = line_of.read(item.text)
+      lines[item.text] = line
+      local declared, flags
+      if line.ast then
+        declared, flags = line_paths.declare(line.ast, { cwd = item.cwd, home = home })
+      else
+        declared, flags = line_paths.opaque(item.text)
+      end
+      add_paths(ports, declared, out)
+      add_flags(flags, out)
+      add_programs(ports, line, facts)
+      add_git_code(ports, line, item, home, facts)
+    end
+  end
+  add_targets(ports, out, facts)
+  return out, facts, lines
+end
+
+-- Ports -----------------------------------------------------------------------------------------
+
+local NOT_THERE <const> = { ENOENT = true, ENOTDIR = true }
+local REBUILDABLE <const> = list.set { "target", "node_modules", "dist", "build", ".venv" }
+
+local function which(fs, path_variable)
+  return function(word)
+    if word:find("/", 1, true) then return word:sub(1, 1) == "/" and fs.realpath(word) or nil end
+    for dir in (path_variable or ""):gmatch("[^:]+") do
+      local file = dir:sub(1, 1) == "/" and fs.realpath(dir .. "/" .. word)
+      local info = file and fs.stat(file)
+      if info and info.type == "file" and info.mode & 73 ~= 0 then return file end
+    end
+    return nil
+  end
+end
+
+---The facts that the disk gives. What git would run is not among them: nothing here may start it.
+---@param fs table  port
+---@param path_variable string?  PATH of the shell
+---@return efr.perm.FactPorts
+function M.ports(fs, path_variable)
+  return {
+    stat = function(path)
+      local info, _, code = fs.stat(path)
+      if info then
+        return (info.type == "file" or info.type == "dir") and info.type or "other"
+      end
+      return NOT_THERE[code] and "missing" or nil
+    end,
+    realpath = function(path) return (fs.realpath(path)) end,
+    which = which(fs, path_variable),
+    rebuildable = REBUILDABLE,
+  }
+end
+
+return M

@@ -1,0 +1,115 @@
+-- Owns: the facts about this machine that the permission engine decides by.
+-- Must not know: what it makes of them. Files come through the fs port. Runs in efrd and efr.
+--
+-- Policy: efr's own places are named by their paths and by what these resolve to, so that a link
+-- to the configuration is sealed too.
+
+local hidden = require "efr.perm.data.masks"
+local list = require "efr.util.list"
+local paths = require "efr.perm.paths"
+
+local M = {}
+
+-- Files of the data root that a file tool asks about; $SCRATCH lies beside them.
+local DATA <const> = {
+  "efr.sqlite", "efr.sqlite-wal", "efr.sqlite-shm", "backups", "recordings", "snapshots",
+}
+
+-- A path, and its real path when that is another.
+local function with_real(fs, path, out)
+  out[#out + 1] = path
+  local real = fs.realpath(path)
+  if real and real ~= path then out[#out + 1] = real end
+  return out
+end
+
+local function aliases_of(fs, home)
+  local real = fs.realpath(home)
+  if not real or real == home or real == "/" then return {} end
+  -- Names that overlap cannot be told apart by their beginning.
+  if (real .. "/"):sub(1, #home + 1) == home .. "/" then return {} end
+  if (home .. "/"):sub(1, #real + 1) == real .. "/" then return {} end
+  return { real }
+end
+
+-- What the sandbox hides, each also under the name that a link gives it.
+local function masks_of(app)
+  local fs, out = app.fs, {}
+  for _, path in ipairs(app.config:get("sandbox.mask") or {}) do with_real(fs, path, out) end
+  for _, names in ipairs({ hidden.stores, hidden.tool_credentials, hidden.profiles,
+    hidden.histories }) do
+    for _, name in ipairs(names) do with_real(fs, app.home .. "/" .. name, out) end
+  end
+  list.extend(out, hidden.container)
+  for _, name in ipairs(DATA) do out[#out + 1] = app.paths.data .. "/" .. name end
+  out[#out + 1] = app.paths.state
+  out[#out + 1] = app.paths.runtime
+  return out
+end
+
+-- The defaults of sandbox.caches and sandbox.synced_dirs, which are no settings yet.
+local CACHES <const> = {
+  ".cargo", ".rustup", ".cache", "go/pkg/mod", ".npm", ".bun/install/cache",
+  ".local/share/pnpm/store", ".m2/repository", ".gradle/caches",
+}
+local SYNCED <const> = { "Dropbox", "Nextcloud", "Sync", "OneDrive", "MEGA" }
+
+local function below_home(app, names)
+  return list.map(names, function(name) return app.home .. "/" .. name end)
+end
+
+-- A machine without sense (home is /) raises here and is denied by the engine, with its reason.
+local function secrets_of(machine)
+  local ok, found = pcall(paths.secrets, machine)
+  return ok and found or {}
+end
+
+-- The user's secret paths, and what every secret place resolves to: a file behind a link must not
+-- be open under its other name.
+local function with_targets(fs, machine)
+  local out = {}
+  for _, path in ipairs(machine.secret_paths) do out[#out + 1] = path end
+  for _, path in ipairs(secrets_of(machine)) do
+    local real = fs.realpath(path)
+    if real and real ~= path and real ~= "/" then out[#out + 1] = real end
+  end
+  return out
+end
+
+---@class efr.perm.MachineSource
+---@field fs table  port: realpath
+---@field home string
+---@field config table  get(key)
+---@field paths { config: string, data: string, state: string, runtime: string }
+
+---The facts of a machine.
+---@param app efr.perm.MachineSource
+---@param turn {scratch?: string, project_roots?: string[]}
+---@return efr.Machine
+function M.facts(app, turn)
+  local fs, home = app.fs, app.home
+  local sealed = with_real(fs, app.paths.config, {})
+  for _, name in ipairs({ "config.toml", "projects.toml", "rules.lua", "rules.d" }) do
+    with_real(fs, app.paths.config .. "/" .. name, sealed)
+  end
+  local machine = {
+    home = home,
+    aliases = aliases_of(fs, home),
+    scratch = turn.scratch,
+    config_roots = { app.paths.config },
+    secrets_dir = app.paths.data .. "/secrets",
+    secret_paths = app.config:get("permissions.secret_paths") or {},
+    project_roots = turn.project_roots,
+    write_sealed = sealed,
+    own = { app.paths.data, app.paths.state, app.paths.runtime },
+    masks = masks_of(app),
+    mask_globs = app.config:get("sandbox.mask_globs"),
+    write_roots = app.config:get("sandbox.write_roots"),
+    caches = below_home(app, CACHES),
+    synced = below_home(app, SYNCED),
+  }
+  machine.secret_paths = with_targets(fs, machine)
+  return machine
+end
+
+return M
