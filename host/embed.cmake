@@ -27,7 +27,7 @@ function(efr_embed target)
   file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/embed")
   file(GLOB_RECURSE lua CONFIGURE_DEPENDS lua/*.lua lua/*.sql)
   file(GLOB_RECURSE cli CONFIGURE_DEPENDS cli/*.lua)
-  file(GLOB_RECURSE zsh CONFIGURE_DEPENDS zsh/*)
+  file(GLOB_RECURSE zsh CONFIGURE_DEPENDS zsh/* docs/examples/*)
   list(FILTER lua EXCLUDE REGEX "/lua/efr/meta/")
   set(rows "")       # "name|kind|chunk|file" rows; sorting them sorts the table by name
   foreach(file ${lua} ${cli} "${LUA_argparse}" "${LUA_re}")

@@ -4,12 +4,13 @@
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, notices, watch (daemon/watch)
---   providers, sandbox, shells, conversations   the parts of other folders
+--   rules, providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
 local dispatch = require "efr.daemon.dispatch"
+local lua_rules = require "efr.daemon.lua_rules"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
 local paths = require "efr.config.paths"
@@ -204,6 +205,7 @@ end
 
 -- Parts of other folders, in the order in which they are built.
 local PARTS <const> = {
+  { "rules", lua_rules.new },
   { "providers", providers.new },
   { "sandbox", calls.new },
   { "shells", pool.new },
@@ -364,6 +366,9 @@ function App:stop()
     guarded(self, "connections", function()
       self.server:close()
     end)
+  end
+  if self.rules then
+    self.rules:close()
   end
   if self.store then
     self.store:close()

@@ -131,7 +131,10 @@ function Notices:on_row(row)
   end
 end
 
-local function tell_all(self, since_us, text)
+--- Writes one line for each terminal that was used since then.
+--- @param text string
+--- @param since_us integer
+function Notices:tell(text, since_us)
   local terminals, err = self.query:terminals(since_us)
   if not terminals then
     self.log:warn("notices: %s", err)
@@ -148,10 +151,10 @@ end
 function Notices:settings(err, waiting, since_us)
   local keys = table.concat(waiting, ", ")
   if err and err ~= self.told_error then
-    tell_all(self, since_us, "efr: " .. err)
+    self:tell("efr: " .. err, since_us)
   end
   if keys ~= "" and keys ~= self.told_keys then
-    tell_all(self, since_us, "efr: restart efrd to apply: " .. keys)
+    self:tell("efr: restart efrd to apply: " .. keys, since_us)
   end
   self.told_error, self.told_keys = err, keys
 end

@@ -1,5 +1,6 @@
 -- What admin.status and the reload methods show of the daemon's settings, roots and providers.
 -- Main thread of efrd; sandbox may wait for the first probe.
+local lua_rules = require "efr.daemon.lua_rules"
 local secrets = require "efr.model.secrets"
 
 local M = {}
@@ -55,7 +56,7 @@ function M.config(app)
     reload_error = reload_error(app),
     restart_needed = array(app.config:restart_needed()),
     held = array {},
-    rules = array {},
+    rules = lua_rules.files(app),
   }
 end
 
@@ -83,18 +84,19 @@ local function tell_terminals(app)
   end
 end
 
---- Reads settings and projects again and tells how it went, as admin.config_reload answers. The one
---- place where this is done, on any trigger: reloads follow each other.
+--- Reads settings, projects and Lua rules again and tells how it went, as admin.config_reload
+--- answers. The one place where this is done, on any trigger: reloads follow each other.
 function M.reload(app)
   app.config:reload()
   app.projects:reload()
+  lua_rules.reload(app)
   tell_terminals(app)
   local err = reload_error(app)
   return {
     applied = err == nil,
     error = err,
     restart_needed = app.ports.json.array(app.config:restart_needed()),
-    rules = app.ports.json.array {},
+    rules = lua_rules.files(app),
   }
 end
 

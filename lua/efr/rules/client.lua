@@ -398,6 +398,27 @@ function Client:status()
   }
 end
 
+---The files for a person: those in force, and those that have an error.
+---@return {path: string, active: boolean, error: {message: string, line: integer?}?}[]
+function Client:file_states()
+  local out, wrong = {}, self:status().problem
+  local problem_shown = not wrong
+  for i, file in ipairs(self.files or {}) do
+    out[i] = { path = self.dir .. "/" .. file.name, active = self.state == "on" }
+    if wrong and wrong.file == file.name then
+      out[i].error = { message = wrong.message, line = wrong.line }
+      problem_shown = true
+    end
+  end
+  if not problem_shown then
+    out[#out + 1] = {
+      path = self.dir .. "/" .. (wrong.file or "rules.lua"), active = false,
+      error = { message = wrong.message, line = wrong.line },
+    }
+  end
+  return out
+end
+
 ---Ends the process.
 function Client:close()
   self.closed = true

@@ -19,6 +19,7 @@ local ANSWER_MAX <const> = 1 << 20
 ---@field message string
 ---@field file string?
 ---@field line integer?
+---@field others efr.rules.Problem[]?  more files that cannot be read
 
 local Process = {}
 Process.__index = Process
@@ -116,6 +117,17 @@ function M.start(deps)
   return self
 end
 
+-- Waits for the answer, at most ms. The loop's clock stands while Lua runs, so it is put right
+-- before; and after a stop of the loop the answer may lie in the socket while the time is over
+-- already, so one more turn reads it.
+local function await_answer(self, future, ms)
+  self.ports.uv.update_time()
+  async.with_timeout(ms, function() future:get() end)
+  if not future.done then async.sleep(0) end
+  if future.done then return true, future:get() end
+  return false
+end
+
 ---Sends a message and waits for its answer.
 ---@param message table  without an id
 ---@param ms integer
@@ -130,7 +142,7 @@ function Process:request(message, ms)
   local future = async.future()
   self.waiting[message.id] = future
   self.pipe:write(text .. "\n")
-  local in_time, answer, problem = async.with_timeout(ms, function() return future:get() end)
+  local in_time, answer, problem = await_answer(self, future, ms)
   if not in_time then
     self:fail(("no answer within %d ms"):format(ms))
     return nil, self.problem

@@ -24,16 +24,27 @@ function M.new(deps)
   }, Room)
 end
 
-local function run_file(self, file, env)
-  local chunk, message = self.native.compile(file.text, "@" .. file.name, env)
-  if not chunk then
-    local line, rest = message:match("^[^:]*:(%d+): (.*)$")
-    error({ failure = {
-      message = bytes.shown(rest or message, MAX_TEXT), file = file.name,
-      line = math.tointeger(tonumber(line)),
-    } }, 0)
+-- Compiles all files before one runs, so that all faults of syntax show at once.
+local function run_files(self, files, env)
+  local chunks, failures = {}, {}
+  for i, file in ipairs(files) do
+    local message
+    chunks[i], message = self.native.compile(file.text, "@" .. file.name, env)
+    if not chunks[i] then
+      local line, rest = message:match("^[^:]*:(%d+): (.*)$")
+      failures[#failures + 1] = {
+        message = bytes.shown(rest or message, MAX_TEXT), file = file.name,
+        line = math.tointeger(tonumber(line)),
+      }
+    end
   end
-  judge.guarded(self.native, { file = file.name, line = 1 }, chunk)
+  if failures[1] then
+    failures[1].others = table.move(failures, 2, #failures, 1, {})
+    error({ failure = failures[1] }, 0)
+  end
+  for i, file in ipairs(files) do
+    judge.guarded(self.native, { file = file.name, line = 1 }, chunks[i])
+  end
 end
 
 local OPS = {}
@@ -50,7 +61,7 @@ local function described(entry)
 end
 
 function OPS.load(self, message)
-  for _, file in ipairs(message.files) do run_file(self, file, self.api.env) end
+  run_files(self, message.files, self.api.env)
   self.api:close()
   local entries = {}
   for i, entry in ipairs(self.api.entries) do entries[i] = described(entry) end
@@ -65,7 +76,7 @@ function OPS.test(self, message)
   local tests = suite.new {
     native = self.native, entries = self.api.entries, env = self.api.env, parse = self.parse,
   }
-  for _, file in ipairs(message.files) do run_file(self, file, tests.env) end
+  run_files(self, message.files, tests.env)
   return { results = tests:run(), printed = self.api.printed }
 end
 

@@ -1,0 +1,77 @@
+-- Rules of your own for efr, in Lua. efr runs this file, then rules.d/*.lua, in a locked process:
+-- no files, no network, 64 MiB. A rule that fails or takes longer than 50 ms makes efr ask.
+--
+--   efr rules check          reads the files and shows what is wrong
+--   efr rules explain LINE   shows which rules match a line
+--   efr rules test           runs the examples in rules_spec.lua, beside this file
+--
+-- All that can be used here is described in the manual of the Lua rules (docs/lua-api.md).
+-- Remove the dashes in front of what you want.
+
+-- A rule looks at one simple command. Of all rules that match, the last one decides; they come
+-- after the rules of config.toml.
+--
+-- efr.rule {
+--   id = "no-force-push",
+--   effect = "deny", -- or "ask", or "allow"
+--   program = "git",
+--   when = function(cmd, ctx)
+--     return cmd:has("push") and cmd:might_have("--force", "-f")
+--   end,
+--   why = "a forced push rewrites history that others have",
+-- }
+
+-- When a function returns a text, that is the reason.
+--
+-- efr.rule {
+--   id = "production",
+--   effect = "ask",
+--   program = { "kubectl", "helm" },
+--   when = function(cmd)
+--     for _, word in ipairs(cmd.args) do
+--       if word and word:find("prod") then
+--         return "it names " .. word
+--       end
+--     end
+--   end,
+-- }
+
+-- A rule can also look at the line as a whole, or at each path that a call reads or writes.
+--
+-- efr.rule {
+--   id = "migrations",
+--   effect = "ask",
+--   on = "path",
+--   when = function(path, ctx)
+--     return path.action == "write" and ctx.project and path:under(ctx.project .. "/migrations")
+--   end,
+-- }
+
+-- What a program of yours touches. This only ever adds to what efr knows.
+--
+-- efr.program { name = "deploy", network = true, reads = "~/.config/deploy" }
+-- efr.program {
+--   name = "render",
+--   writes = function(cmd)
+--     return cmd.operands[#cmd.operands]
+--   end,
+-- }
+
+-- Who may leave the sandbox, in the mode auto.
+--
+-- efr.exit {
+--   effect = "deny",
+--   kind = "upload",
+--   when = function(exit, ctx)
+--     return ctx.project ~= nil and efr.under(ctx.project, ctx.home .. "/work")
+--   end,
+--   why = "nothing of work is uploaded",
+-- }
+
+-- Hosts under one name, for network.allow in config.toml.
+--
+-- efr.preset { name = "company", hosts = { "git.example.com", "*.pkg.example.com" } }
+
+-- Words for the reviewer.
+--
+-- efr.hint { text = "The host registry.example.com is our own package mirror." }

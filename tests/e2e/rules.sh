@@ -1,0 +1,87 @@
+#!/bin/bash
+# The user's Lua rules with the real programs: efr rules check, explain, test and new without a
+# daemon; a daemon that reads the files when they change, keeps the last good version over a restart,
+# answers others while the rules hang, and leaves no process behind. What the engine makes of an
+# answer is not here.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+new_home
+config cautious
+model <<<'return function() return { text = "hello" } end'
+rules=$HOME/.config/efr/rules.lua
+
+say "new and check need no daemon"
+contains "$(efr rules check)" 'There are no rules in .*/\.config/efr\.'
+contains "$(efr rules new)" "wrote $rules"
+equals "$(stat -c %a "$rules")" 600
+! text=$(efr rules new 2>&1) || fail "new wrote over a file"
+contains "$text" 'is already there'
+contains "$(efr rules check)" '1 file, 0 entries: no errors'
+[[ -z $(daemon_pid) ]] || fail "a daemon was started"
+
+say "errors name file and line"
+mkdir "$HOME/.config/efr/rules.d"
+printf 'efr.rule {\n  effect = = "ask" }\n' >"$rules"
+printf '\n\nlocal x = = 1\n' >"$HOME/.config/efr/rules.d/10-b.lua"
+! text=$(efr rules check 2>&1) || fail "check takes a broken file"
+contains "$text" "efr: rules.lua:2: unexpected symbol near '='"
+contains "$text" "efr: rules.d/10-b.lua:3: unexpected symbol near '='"
+rm "$HOME/.config/efr/rules.d/10-b.lua"
+
+say "explain and test"
+cat >"$rules" <<'END'
+efr.rule { id = "force", effect = "deny", program = "git",
+  when = function(cmd) return cmd:has("push") and cmd:might_have("--force") end,
+  why = "rewrites history" }
+efr.program { name = "deploy", network = true, reads = "~/key" }
+efr.rule { id = "hang", effect = "ask", when = function(cmd)
+  if cmd.name == "hang" then
+    while true do end
+  end
+end }
+END
+text=$(efr rules explain 'cd /; git push --force; deploy')
+contains "$text" '^deny   rule force of rules.lua:1: rewrites history$'
+contains "$text" '^       matches git push --force$'
+contains "$text" "^adds   read $HOME/key, by program of rules.lua:4\$"
+contains "$text" '^your rules say deny, by rules.lua:1$'
+contains "$(efr rules explain 'git push')" '^none of your rules matches$'
+! text=$(efr rules explain hang 2>&1) || fail "a rule that hangs explains"
+contains "$text" 'rules.lua:[5-8]: no answer within [0-9]+ ms'
+cat >"$HOME/.config/efr/rules_spec.lua" <<'END'
+describe("git", function()
+  it("stops a forced push", function()
+    expect(judge("git push --force").effect).to.equal("deny")
+    expect(judge("git status").effect).never.to.equal("deny")
+  end)
+end)
+END
+text=$(efr rules test)
+contains "$text" '^ok    git stops a forced push$'
+contains "$text" '^1 example, 0 failed$'
+printf 'it("is wrong", function()\n  expect(judge("git push").effect).to.equal("ask")\nend)\n' >"$T/other.lua"
+! text=$(efr rules test "$T/other.lua") || fail "a failed example counts as passed"
+contains "$text" 'other.lua:2: expected nil to equal "ask"'
+
+say "the daemon reads the files when they change"
+efr status >/dev/null
+shows() { python3 "$tests/e2e/until.py" "$limit" "$1" efr config show || fail "config show never had /$1/"; }
+shows "# active: $rules"
+printf 'efr.rule {\n' >"$rules.new" && mv "$rules.new" "$rules"
+shows "# warning: $rules line 2: unexpected symbol near <eof>"
+[[ -f $HOME/.local/state/efr/rules/good ]] || fail "no good version was kept"
+
+say "a restart takes the last good version"
+stop_daemon
+efr status >/dev/null
+shows "# active: $rules"
+shows "# warning: $rules line 2: "
+
+say "no process outlives a killed daemon"
+pid=$(pgrep -P "$(daemon_pid)" -f -- '--role rules')
+contains "$(cat "/proc/$pid/status")" $'^Seccomp:\t2$'
+contains "$(cat "/proc/$pid/status")" $'^NoNewPrivs:\t1$'
+contains "$(cat "/proc/$pid/status")" $'^CapEff:\t0+$'
+stop_daemon KILL
+wait_gone "$pid"
+say ok
