@@ -34,3 +34,12 @@ int efr_embed_tree_path(const struct efr_embed *entry, char *out, size_t out_siz
     return 0;
 #endif
 }
+
+int efr_embed_from_tree(void)
+{
+#ifdef EFR_TREE
+    return 1;
+#else
+    return 0;
+#endif
+}

@@ -31,4 +31,7 @@ const struct efr_embed *efr_embed_find(const char *name, int asset);
  * reads this entry. Returns 0 when the compiled-in bytes are to be used. */
 int efr_embed_tree_path(const struct efr_embed *entry, char *out, size_t out_size);
 
+/* Is this a development build, which reads its Lua from the tree? It is never installed. */
+int efr_embed_from_tree(void);
+
 #endif

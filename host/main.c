@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "embed.h"
 #include "log.h"
 #include "program.h"
 #include "rules.h"
@@ -45,8 +46,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What the flags ask for. The daemon gets its flags as "log=FILTER", "print-config" and
- * "test-seams". */
+/* What the flags ask for. The daemon gets its flags as "log=FILTER" and "print-config". */
 struct flags {
     char *args[8];
     int count;
@@ -77,7 +77,6 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
 {
     const char *filter = NULL;
     int print_config = 0;
-    int test_seams = 0;
     int id;
     while ((id = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (id) {
@@ -88,8 +87,7 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
             print_config = 1;
             break;
         case OPT_TEST_SEAMS:
-            test_seams = 1;
-            break;
+            return puts(efr_embed_from_tree() ? "on" : "off") < 0 ? 1 : 0;
         case OPT_VERSION:
             return puts("efrd " EFR_VERSION) < 0 ? 1 : 0;
         case OPT_HELP:
@@ -108,8 +106,6 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
         add_arg(flags, "log=", filter);
     if (print_config)
         add_arg(flags, "print-config", "");
-    if (test_seams)
-        add_arg(flags, "test-seams", "");
     return -1;
 }
 

@@ -23,6 +23,7 @@ expect unknown 2 "usage: efrd" "$bin/efrd" --unknown
 expect argument 2 "unexpected argument x" "$bin/efrd" x
 expect role 2 "unknown role x" "$bin/efrd" --role x
 expect rules 2 "started by efrd and efr only" "$bin/efrd" --role rules
+expect seams 0 "off" timeout 20 "$bin/efrd" --test-seams
 expect efr-version 0 "efr " "$bin/efr" --version
 expect worker-role 2 "unknown role x" "$bin/efr-worker" x
 expect worker-none 2 "exactly one argument" "$bin/efr-worker"
