@@ -31,6 +31,19 @@ describe("hidden shell", function()
     assert.equal(world.home .. "/d ir/up", run(world, "true").cwd)
   end))
 
+  it("runs trusted words as what they always are", with({
+    rc = "alias ls='echo alias'; cat() { echo function }; alias if='echo if;if'\n"
+      .. "aliases[pwd]='echo pwd'; hash wc=/bin/echo; mine() { echo mine }",
+  }, function(world)
+    local trusted = { "ls", "cat", "if", "pwd", "wc", "grep" }
+    local line = "ls -d /; cat /dev/null; if [[ -n x ]] then pwd; fi; wc -c </dev/null; mine"
+    local result = run(world, line, { trusted = trusted })
+    assert.equal("/\n" .. world.home .. "\n0\nmine\n", result.output)
+    -- What a call makes of them is gone with the next one.
+    run(world, "alias ls='echo again'; grep() { echo function }")
+    assert.equal("/\n", run(world, "ls -d /", { trusted = trusted }).output)
+  end))
+
   it("gives output and status of the command alone", with({}, function(world)
     assert.equal("", finished(world, "true"))
     assert.equal("one\ntwo", finished(world, "echo one; printf two"))

@@ -52,6 +52,7 @@ _efrh_begin() {
     return 1
   fi
   _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_path=$run[3] _efrh_open=1
+  _efrh_forget $run[5]
   case $_efrh_kind in
     direct) _efrh_text=$(<$_efrh_path) ;;
     contained)
@@ -61,6 +62,22 @@ _efrh_begin() {
       ;;
     apply) _efrh_text=_efrh_apply ;;
   esac
+}
+
+# The words that a decision trusted mean what they always mean: no alias, no function and no place
+# that a command gave them.
+_efrh_forget() {
+  local -a trusted known
+  trusted=(${(s: :)1})
+  known=(${(k)aliases} ${(k)dis_aliases})
+  known=(${trusted:*known})
+  (( ! $#known )) || builtin unalias -- $known 2>/dev/null
+  known=(${(k)functions})
+  known=(${trusted:*known})
+  (( ! $#known )) || builtin unfunction -- $known 2>/dev/null
+  known=(${(k)commands})
+  known=(${trusted:*known})
+  (( ! $#known )) || builtin unhash -- $known 2>/dev/null
 }
 
 # Last part of preexec.

@@ -5,6 +5,8 @@
 --
 -- Policy: a contained call whose sandbox could not be made is an error and never runs outside.
 
+local trusted = require "efr.perm.trusted"
+
 local M = {}
 
 local function failed(call, message)
@@ -41,6 +43,7 @@ function M.run(turn, call, opts)
     line = opts.line,
     call = prepared,
     launch = call.launch,
+    trusted = trusted.words(app.config:get("permissions.rules")),
     timeout_ms = opts.timeout_ms,
     on_output = call.ctx.on_output,
     on_late_end = function() prepared:cleanup() end,

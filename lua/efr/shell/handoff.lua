@@ -1,6 +1,6 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
--- Owns: the file "run" (nonce, kind, path, launcher; one a line), the files of lines that belong to
+-- Owns: the file "run" (nonce, kind, path, launcher, trusted words; one a line), the files of lines that belong to
 -- no call, and the one line that is typed. Must not know: the terminal, when the shell reads them.
 -- Loop thread of efrd.
 --
@@ -55,7 +55,7 @@ end
 
 ---Offer a run to the shell.
 ---@param launch "direct"|"contained"
----@param opts {call: table?, line: string?, apply: string?}
+---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?}
 ---@return string? nonce
 ---@return string? err
 function Handoff:put(launch, opts)
@@ -63,7 +63,8 @@ function Handoff:put(launch, opts)
   if not kind then return nil, path end
   local call = opts.call
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
-  local fields = { nonce, kind, path, kind == "contained" and call.launcher or "" }
+  local launcher = kind == "contained" and call.launcher or ""
+  local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " ") }
   for _, field in ipairs(fields) do
     if field:find("[\0\n]") then return nil, "a path of the call holds a newline" end
   end

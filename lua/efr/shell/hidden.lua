@@ -34,6 +34,7 @@ local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 ---@field line string?  the text; needed without `call`
 ---@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
 ---@field launch "direct"|"contained"|nil  default "direct"
+---@field trusted string[]?  words that must be no alias and no function while the line runs
 ---@field timeout_ms integer?  default 30000
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
