@@ -39,6 +39,11 @@ describe("perm.checks", function()
       { "010100002020", "-u|0101", "-d|x|0101", "--|-d", "-d|-r|0101", "--dat|0101" })
   end)
 
+  it("knows jq that does not reach the environment", function()
+    each("jq_closed", { ".a|f", "-r|.a", "--arg|x|1|.", "" },
+      { "env", "-1,env", "--|-x,$ENV", "-n|import \"x\" as x; .", "include", "--|--env" })
+  end)
+
   it("knows printf whose numbers are numbers", function()
     each("printf_plain",
       { "x", "%s\\n|a[1]", "%d|5", "%5.2f %s|1.5|a[$(x)]", "%%|x", "--|%s|x", "%s %d|a|-1|b|0x1f" },

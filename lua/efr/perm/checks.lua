@@ -13,7 +13,10 @@ local M = {}
 
 ---Programs a check belongs to; a pattern may use it for these only. nil: for every program.
 ---@type table<string, string|nil>
-M.PROGRAMS = { sed_print_only = "sed", date_prints = "date", printf_plain = "printf" }
+M.PROGRAMS = {
+  sed_print_only = "sed", date_prints = "date", printf_plain = "printf",
+  jq_closed = "jq",
+}
 
 ---The checks a user's rule may name.
 ---@type table<string, boolean>
@@ -158,6 +161,25 @@ function M.date_prints(words)
       value = true
     elseif (ended or word:sub(1, 1) ~= "-") and word:sub(1, 1) ~= "+" then
       return false
+    end
+  end
+  return true
+end
+
+-- jq --------------------------------------------------------------------------------------------
+
+---jq whose program does not reach the environment or other files. Its program may begin with a
+---dash.
+---@param words string[]
+---@return boolean
+function M.jq_closed(words)
+  local ended = false
+  for _, word in ipairs(words) do
+    ended = ended or word == "--"
+    if ended or not word:find("^%-%-") then
+      for _, name in ipairs { "env", "ENV", "include", "import" } do
+        if word:find(name, 1, true) then return false end
+      end
     end
   end
   return true

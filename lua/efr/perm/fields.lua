@@ -123,10 +123,9 @@ local function variable(part, scope)
 end
 
 local function is_literal_arithmetic(part)
-  return part.text:find("^[%s%d+*/%%()<>=&|^~?:,.$-]*$") ~= nil
-    and not part.text:find("$[^(]") and not part.text:find("<(", 1, true)
-    and not part.text:find(">(", 1, true) and not part.text:find("=(", 1, true)
-    and #(part.parts or {}) == 0
+  local inner = part.text:match("^%$%(%((.*)%)%)$") or part.text:match("^%$%[(.*)%]$")
+  return inner ~= nil and inner:find("^[%s%d+*/%%()<>=&|^~?:,.-]*$") ~= nil
+    and not inner:find("[<>=]%(")
 end
 
 local function add_unknown(field)
@@ -155,8 +154,10 @@ function ADDERS.arith(field, part)
   return add_unknown(field)
 end
 
-function ADDERS.qual(_, part)
+function ADDERS.qual(field, part)
   if not is_plain_qualifier(part.text) then return nil, "glob qualifier" end
+  if field.text == "" then return nil, "glob" end
+  field.glob = true
   return true
 end
 

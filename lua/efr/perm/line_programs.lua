@@ -172,6 +172,9 @@ local function extras(places, command, record)
       if word.shape ~= "-" then places:write(word, why) end
     end)
   end
+  if record.reads then
+    options.each_value(record.reads, words, function(word) places:read(word, why) end)
+  end
   for _, name in ipairs(record.outputs_named or {}) do
     for i = 2, #words do
       if words[i].shape:sub(1, #name + 1) == name .. "=" then
@@ -399,7 +402,7 @@ function M.declare(places, command)
   end
   if record.special then
     SPECIAL[record.special](places, command)
-  elseif record.flags and (record.tree or record.pattern) then
+  elseif record.tree or record.pattern then
     by_options(places, command, record)
   else
     by_operands(places, command, record)

@@ -13,6 +13,7 @@
 --   flags, values, long_flags, long_values   every option it knows; another one makes the words
 --                 uncertain: all operands are paths, and the directory is read too
 --   outputs       options whose value is written: {short, long}
+--   reads         options whose value is read, also where it stands in the word of the option
 --   outputs_named `name=value` operands that are written
 --   in_place, in_place_long  the option with which it writes its operands
 --   anywhere      options whose value names a list of paths: everything may be read

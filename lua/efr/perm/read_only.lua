@@ -262,7 +262,10 @@ JUDGES["if"] = function(state, node)
     and (not node.otherwise or judge(state, node.otherwise))
 end
 
--- Values of a loop: literal, and harmless also where a variable counts as a number.
+-- Values of a loop: literal, and the same text also where an option of the user's shell splits
+-- them or reads them as patterns, or a variable counts as a number.
+local PLAIN_VALUE <const> = "^~?[%w%-_./:,+@%%=]+$"
+
 local function loop_values(node)
   local values = {}
   for _, word in ipairs(node.words or {}) do
@@ -272,7 +275,7 @@ local function loop_values(node)
     if not list then return nil, construct end
     for _, field in ipairs(list) do
       local text = field.text
-      if not text or field.glob or text == "" or text:find("[%[%]$`(){}\n]") then
+      if not text or field.glob or text == "" or not text:find(PLAIN_VALUE) then
         return nil, "the values of the loop are not known"
       end
       values[#values + 1] = text

@@ -9,7 +9,8 @@
 --
 -- Odd rows: ps reads a whole line in BSD syntax when one word is no UNIX syntax, and the BSD `e`
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
--- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain.
+-- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain; jq takes
+-- `-1,env` as its program; lspci -q asks a server and keeps a file of the answers.
 
 local SYSTEMCTL <const> =
   "status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat"
@@ -70,7 +71,7 @@ return {
   { id = "49", program = "column" },
   { id = "50", program = "jq",
     forbid = { "-i", "--in-place", "-f", "--from-file", "-L", "--library-path", "env", "ENV",
-      "include", "import" } },
+      "include", "import" }, check = "jq_closed" },
   { id = "51", program = "ps", forbid = { "e", "-e", "--format" } },
   { id = "52", program = "ps", args = { "-e|-ef|-eF|-ely|-eLf|-ejH" }, max_operands = 0,
     max_options = 0 },
@@ -104,7 +105,7 @@ return {
   { id = "73", program = "pacman", args = { "-Ss|-Ssq|-Sqs|-Si|-Sii" },
     forbid = { "-y", "-u", "-w", "-c", "--refresh", "--sysupgrade", "--downloadonly",
       "--clean" } },
-  { id = "74", program = "lspci" },
+  { id = "74", program = "lspci", forbid = { "-q", "-Q" } },
   { id = "75", program = "lsusb" },
   { id = "76", program = "sensors", forbid = { "-s", "--set" } },
   { id = "77", program = "nproc" },
