@@ -53,7 +53,10 @@ describe("config.load", function()
 
   it("checks kinds, choices and ranges", function()
     local rows = {
-      { "[permissions]\nmode = 'full'", "permissions.mode must be one of manual, cautious, auto" },
+      { "[permissions]\nmode = 'yolo'",
+        "permissions.mode must be one of manual, cautious, auto, full" },
+      { "[permissions]\nmode = 'full'",
+        "permissions.mode is full, which needs permissions.allow_full = true" },
       { "[conversation]\nmax_queued = 0", "conversation.max_queued must be between 1 and 1024" },
       { "[conversation]\nmax_queued = 1.0", "conversation.max_queued must be an integer" },
       { "[sandbox]\nenabled = 'yes'", "sandbox.enabled must be true or false" },
@@ -117,6 +120,11 @@ effort = "high"
     assert.equal("http://localhost:11434/v1", config:get("openai_compatible.base_url"))
     assert.same({ "m", { id = "n", context_window = 4096 } },
       config:get("openai_compatible.models"))
+  end)
+
+  it("takes the mode full with its gate", function()
+    local config = assert(read("[permissions]\nmode = 'full'\nallow_full = true\n"))
+    assert.equal("full", config:get("permissions.mode"))
   end)
 
   it("lists what needs a restart", function()

@@ -64,7 +64,7 @@ local function read_key(reader, full, value, entry)
   if fine == nil then
     return refuse(reader, inner(reader, entry, at), full, schema.named(full, err))
   end
-  reader.values[full], reader.sources[full] = fine, "file"
+  reader.values[full], reader.sources[full], reader.entries[full] = fine, "file", entry
   return true
 end
 
@@ -126,6 +126,17 @@ local function overrides(reader, opts)
   return true
 end
 
+-- What no key can say alone.
+local function check_together(reader)
+  for _, section in ipairs(reader.schema.sections) do
+    if section.check then
+      local name, err = section.check(reader.values)
+      if name then return refuse(reader, reader.entries[name], name, name .. " " .. err) end
+    end
+  end
+  return true
+end
+
 ---Reads the settings.
 ---@param opts table  schema (efr.ConfigSchema); home (absolute); text (of the file, nil when there
 ---  is none); path (of the file, for errors); env (a table, for EFR_LOG); flags ({log = ...})
@@ -137,6 +148,7 @@ function M.load(opts)
   local reader = {
     schema = opts.schema, home = opts.home, text = opts.text or "",
     path = opts.path or "config.toml", values = {}, sources = {}, known = {},
+    entries = {},
   }
   for name, key in pairs(opts.schema.keys) do
     local default = key.default
@@ -148,6 +160,7 @@ function M.load(opts)
     if section.name ~= "" then reader.known[section.name] = true end
   end
   local ok, err, code, place = read_file(reader)
+  if ok then ok, err, code, place = check_together(reader) end
   if ok then ok, err, code = overrides(reader, opts) end
   if not ok then return nil, err, code, place end
   return setmetatable({
