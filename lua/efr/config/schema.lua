@@ -4,8 +4,8 @@
 --
 -- A section is a module lua/efr/config/sections/NAME.lua that returns
 --   { name = "model", doc = "...", keys = { key, ... } }     name "" = the top level
--- and a section may have check, fn(values by full name) -> nil, or the name of a key and words about
--- it: what no key can say alone. A key is a table with
+-- and a section may have check, fn(values by full name) -> nil, or a key and words about it: what
+-- no key can say alone. A key is a table with
 --   name     as in the file
 --   type     string | choice | integer | boolean | path | url | list | rules
 --   default  nil = unset
