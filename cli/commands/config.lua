@@ -56,6 +56,22 @@ local function row(env, key, value)
   env:say(("%s = %s"):format(key, lines.value(value)))
 end
 
+-- How this command itself sees its terminal.
+local function show_command(env)
+  local term, colour, why = env.environ.TERM or "", true, "terminal"
+  if not env:is_tty(1) then
+    colour, why = false, "no terminal"
+  elseif term == "" or term == "dumb" then
+    colour, why = false, "TERM"
+  elseif (env.environ.NO_COLOR or "") ~= "" then
+    colour, why = false, "NO_COLOR"
+  end
+  env:say("")
+  env:say("[efr]")
+  row(env, "version", env.ports.sys.VERSION)
+  env:say(("colour = %s  # %s"):format(colour, why))
+end
+
 local function show_paths(env, roots)
   env:say("")
   env:say("[paths]")
@@ -114,6 +130,7 @@ local function show(_, env)
     return nil, message, code
   end
   show_settings(env, config)
+  show_command(env)
   local roots = assert(conn.roots(env.ports, env.environ))
   show_paths(env, roots)
   show_daemon(env, roots.config.path .. "/config.toml")
