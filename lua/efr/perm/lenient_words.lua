@@ -9,6 +9,7 @@
 --     shape  the text with "\0" for what is not known, patterns as they stand
 --     fixed  the literal text before the first expansion or pattern
 --     glob   it holds an active pattern of file names
+--     dots   its qualifiers let it match names that start with a dot
 --     home   it starts with an active `~` or `$HOME`; text then starts with "~"
 --     process  it is a `<(...)`: a descriptor, no path of its own
 --     splits it may become several words: an unquoted `$(...)`
@@ -67,7 +68,10 @@ local ADD <const> = {
     word.glob = true
     add(word, part.s, true)
   end,
-  qual = function(word) word.glob = true end,
+  qual = function(word, part)
+    word.glob = true
+    word.dots = word.dots or part.text:find("D", 1, true) ~= nil
+  end,
   tilde = function(word, part)
     local name = part.name or ""
     if name == "" then word.home = true else word.user = true end
@@ -102,7 +106,7 @@ local function append(word, other)
   if out.shape == "" then out.home, out.user = other.home, other.user end
   if not out.open and not out.glob then out.fixed = out.fixed .. other.fixed end
   out.shape = out.shape .. other.shape
-  out.splits = out.splits or other.splits
+  out.splits, out.dots = out.splits or other.splits, out.dots or other.dots
   out.open, out.glob = out.open or other.open, out.glob or other.glob
   return out
 end

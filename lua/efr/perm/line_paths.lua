@@ -8,6 +8,7 @@
 --   paths  {{path, access = "read"|"write", tree?, unknown?, why}...}
 --     path     absolute, as the line names it (`..` still in it, so that links can be resolved)
 --     tree     a read of everything below
+--     contents for a tree: what its dot files hold may be printed (masked files ask then, rule 1a)
 --     unknown  the place is not known: path is "/". A write like this is no named target.
 --     why      the program, "redirection", "cd" or "unread"
 --   flags  {network?, interactive?, may_prompt?}

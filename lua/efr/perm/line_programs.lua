@@ -89,8 +89,8 @@ function OPERANDS.write_later(places, word, why, count)
   if count > 1 then places:write(word, why) else operand_paths(places, word, why) end
 end
 
-function OPERANDS.tree(places, word, why)
-  if word.shape ~= "-" then places:tree(word, why) end
+function OPERANDS.tree(places, word, why, _, contents)
+  if word.shape ~= "-" then places:tree(word, why, contents) end
 end
 
 function OPERANDS.last_output(places, word, why, count)
@@ -100,9 +100,10 @@ end
 local function by_operands(places, command, record)
   local why = command.program or "a program"
   local fn = OPERANDS[record.operands or "read"]
+  local contents = record.recursive and options.stands(record.recursive, command.words)
   each_word(command.words,
     function(word) option_paths(places, word, why) end,
-    function(word, count) fn(places, word, why, count) end)
+    function(word, count) fn(places, word, why, count, contents) end)
 end
 
 -- Programs with known options ------------------------------------------------------------------
@@ -131,12 +132,14 @@ local function by_options(places, command, record)
   option_values(places, parsed, why)
   local tree = record.tree == "always"
     or (record.tree and (parsed.uncertain or options.has(parsed, record.tree)))
+  local contents = record.dot_files
+    and (parsed.uncertain or options.has(parsed, record.dot_files))
   local operands = operands_of(parsed, record)
   for _, word in ipairs(operands) do
-    if word.shape ~= "-" then places:add(word, "read", tree, why) end
+    if word.shape ~= "-" then places:add(word, "read", tree, why, contents) end
   end
   if parsed.uncertain or (#operands == 0 and tree) then
-    places:base("read", tree, why)
+    places:base("read", tree, why, contents)
   elseif #operands == 0 and record.default_read then
     places:base("read", false, why)
   end
@@ -390,6 +393,7 @@ end
 function M.declare(places, command)
   local record = programs.get(command.program)
   if record.operands == "none" and not record.trees then return end
+  if record.names_only then places:names_only() end
   local why = command.program or "a program"
   local first = command.words[1]
   if first.open or first.shape:find("/", 1, true) then places:read(first, why) end

@@ -119,6 +119,25 @@ function M.has(parsed, wanted)
   return false
 end
 
+---Whether an option stands in words whose options are not all known; abbreviations count, and so
+---does its letter anywhere in a word of short options.
+---@param wanted { short: string?, long: string[]? }
+---@param words table[]
+---@return boolean
+function M.stands(wanted, words)
+  for i = 2, #words do
+    local shape = words[i].shape
+    local name = shape:match("^%-%-([^=]+)")
+    if not name and wanted.short and shape:find("^%-[^-]*[" .. wanted.short .. "]") then
+      return true
+    end
+    for _, one in ipairs(name and wanted.long or EMPTY) do
+      if one:sub(1, #name) == name then return true end
+    end
+  end
+  return false
+end
+
 local function long_value(wanted, words, i, fn)
   local name, value = words[i].shape:match("^%-%-([^=]*)=(.*)$")
   name = name or words[i].shape:sub(3)

@@ -40,7 +40,8 @@ end
 -- Adding ----------------------------------------------------------------------------------------
 
 local function put(self, item)
-  local key = item.access .. (item.tree and "t" or "") .. (item.unknown and "?" or "") .. item.path
+  local key = item.access .. (item.tree and "t" or "") .. (item.contents and "c" or "")
+    .. (item.unknown and "?" or "") .. item.path
   if self._seen[key] then return end
   self._seen[key] = true
   self.paths[#self.paths + 1] = item
@@ -51,8 +52,10 @@ end
 ---@param access string
 ---@param why string
 function Places:anywhere(access, why)
-  put(self, { path = "/", access = access, tree = access == "read" or nil, unknown = true,
-    why = why })
+  local read = access == "read" or nil
+  put(self, {
+    path = "/", access = access, tree = read, contents = read, unknown = true, why = why,
+  })
 end
 
 -- Whether a path is at or below what the line made before.
@@ -69,9 +72,12 @@ local function is_linked(self, path)
   return false
 end
 
-local function add(self, path, access, tree, why)
+local function add(self, path, access, tree, why, contents)
   if #self.paths >= PATHS_MAX or self._bytes > BYTES_MAX then return self:anywhere(access, why) end
-  put(self, { path = path, access = access, tree = tree or nil, why = why })
+  put(self, {
+    path = path, access = access, tree = tree or nil, contents = tree and contents or nil,
+    why = why,
+  })
   if is_linked(self, path) then self:anywhere(access, why) end
 end
 
@@ -105,6 +111,13 @@ local function fixed_dir(word)
   return word.fixed:match("^(.*/)[^/]*$") or ""
 end
 
+-- Whether a pattern can match a name that starts with a dot.
+local function matches_dots(word)
+  local from = word.fixed:match("()[^/]*$")
+  return word.dots or word.shape:find("^%.", from) ~= nil
+    or word.shape:find("/.", from, true) ~= nil
+end
+
 local function places_of(self, word, access, tree, why)
   local points = word.places
   if #points == 0 then return self:base(access, tree, why) end
@@ -118,7 +131,8 @@ end
 ---@param access string  "read" or "write"
 ---@param tree boolean?  with everything below
 ---@param why string
-function Places:add(word, access, tree, why)
+---@param contents boolean?  the tree's dot files may be printed
+function Places:add(word, access, tree, why, contents)
   if word.places then return places_of(self, word, access, access == "read", why) end
   if word.process then return end
   if word.open then return self:anywhere(access, why) end
@@ -127,20 +141,21 @@ function Places:add(word, access, tree, why)
   if word.glob then
     text = fixed_dir(word)
     tree = access == "read"
+    contents = contents or (not self._names_only and matches_dots(word))
     -- `..` behind the pattern may lead anywhere.
     if word.shape:find("..", #word.fixed + 1, true) then return self:anywhere(access, why) end
   end
   local found = resolve(self, text, word)
   if not found then return self:anywhere(access, why) end
-  for _, path in ipairs(found) do add(self, path, access, tree, why) end
+  for _, path in ipairs(found) do add(self, path, access, tree, why, contents) end
 end
 
 function Places:read(word, why)
   self:add(word, "read", false, why)
 end
 
-function Places:tree(word, why)
-  self:add(word, "read", true, why)
+function Places:tree(word, why, contents)
+  self:add(word, "read", true, why, contents)
 end
 
 function Places:write(word, why)
@@ -151,10 +166,11 @@ end
 ---@param access string
 ---@param tree boolean?
 ---@param why string
-function Places:base(access, tree, why)
+---@param contents boolean?  as for add
+function Places:base(access, tree, why, contents)
   local bases = self:bases_now()
   if not bases then return self:anywhere(access, why) end
-  for _, base in ipairs(bases) do add(self, base, access, tree, why) end
+  for _, base in ipairs(bases) do add(self, base, access, tree, why, contents) end
 end
 
 ---What a word names may be a link behind the current command.
@@ -181,9 +197,14 @@ function Places:enter(command)
   self._displaced = command.displaced
 end
 
+---The current command prints names of files, not what they hold.
+function Places:names_only()
+  self._names_only = true
+end
+
 ---The command ends.
 function Places:leave()
-  self._displaced, self._extra = nil, {}
+  self._displaced, self._names_only, self._extra = nil, nil, {}
   for _, path in ipairs(self._made) do self._links[path] = true end
   self._made = {}
   self._any_link = self._any_link or self._made_anywhere

@@ -21,6 +21,8 @@
 --   trees         trees it reads besides
 --   writes_cwd    it may write the directory
 --   dot_files     options with which a tree reader prints contents of dot files, too
+--   recursive     the same for a program whose operands are trees
+--   names_only    it prints names of files, not what they hold
 --   special       a function of line_paths of that name
 --   network       "always", or the name of a rule of heuristics
 --   interactive   it may wait at the terminal
