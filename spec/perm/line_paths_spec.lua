@@ -108,6 +108,18 @@ describe("perm.line_paths", function()
     end)
   end
 
+  it("tells a write of a directory from one of what lies in it", function()
+    local function below(line)
+      local paths = line_paths.declare(shell.parse(line), CTX)
+      return paths[#paths].below or false
+    end
+    assert.is_true(below "rm *.o")
+    assert.is_true(below "rm a/*")
+    assert.is_true(below "unzip -q")
+    assert.is_false(below "rm a")
+    assert.is_false(below "cat *")
+  end)
+
   -- The masked files of a project are dot files.
   it("says where the contents of dot files may be printed", function()
     local function prints(line)

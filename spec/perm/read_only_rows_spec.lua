@@ -88,9 +88,17 @@ local ROWS = {
 local CLEAN = { git_code = { state = "clean" } }
 
 describe("perm.data.read_only", function()
+  -- The row of xargs needs the line around it: read_only_spec.
+  it("has every number from 8 to 87", function()
+    for i, row in ipairs(rows) do assert.equal(tostring(i + 7), row.id) end
+    assert.equal(80, #rows)
+  end)
+
   for _, row in ipairs(rows) do
+    local cases = ROWS[row.id]
     it("row " .. row.id .. ": " .. row.program, function()
-      local cases = assert(ROWS[row.id], "no case")
+      if row.input then return end
+      assert.is_truthy(cases)
       local found, why = read_only.row(command(cases[1]), CLEAN)
       assert.equal(row.id, found and found.id, why)
       assert.is_nil(read_only.row(command(cases[2]), CLEAN))

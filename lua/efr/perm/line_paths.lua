@@ -5,9 +5,10 @@
 --
 -- line_paths.declare(ast, ctx) -> paths, flags
 --   ctx    {cwd, home}, absolute
---   paths  {{path, access = "read"|"write", tree?, unknown?, why}...}
+--   paths  {{path, access = "read"|"write", tree?, contents?, below?, unknown?, why}...}
 --     path     absolute, as the line names it (`..` still in it, so that links can be resolved)
 --     tree     a read of everything below
+--     below    a write of what lies in this directory, not of the directory itself
 --     contents for a tree: what its dot files hold may be printed (masked files ask then, rule 1a)
 --     unknown  the place is not known: path is "/". A write like this is no named target.
 --     why      the program, "redirection", "cd" or "unread"

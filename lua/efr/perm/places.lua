@@ -41,7 +41,7 @@ end
 
 local function put(self, item)
   local key = item.access .. (item.tree and "t" or "") .. (item.contents and "c" or "")
-    .. (item.unknown and "?" or "") .. item.path
+    .. (item.unknown and "?" or "") .. (item.below and "/" or "") .. item.path
   if self._seen[key] then return end
   self._seen[key] = true
   self.paths[#self.paths + 1] = item
@@ -74,9 +74,10 @@ end
 
 local function add(self, path, access, tree, why, contents)
   if #self.paths >= PATHS_MAX or self._bytes > BYTES_MAX then return self:anywhere(access, why) end
+  local read = access == "read"
   put(self, {
-    path = path, access = access, tree = tree or nil, contents = tree and contents or nil,
-    why = why,
+    path = path, access = access, tree = read and tree or nil, below = not read and tree or nil,
+    contents = tree and contents or nil, why = why,
   })
   if is_linked(self, path) then self:anywhere(access, why) end
 end
@@ -140,7 +141,7 @@ function Places:add(word, access, tree, why, contents)
   local text = word.shape
   if word.glob then
     text = fixed_dir(word)
-    tree = access == "read"
+    tree = true
     contents = contents or (not self._names_only and matches_dots(word))
     -- `..` behind the pattern may lead anywhere.
     if word.shape:find("..", #word.fixed + 1, true) then return self:anywhere(access, why) end
@@ -170,7 +171,8 @@ end
 function Places:base(access, tree, why, contents)
   local bases = self:bases_now()
   if not bases then return self:anywhere(access, why) end
-  for _, base in ipairs(bases) do add(self, base, access, tree, why, contents) end
+  local inside = tree or access == "write"
+  for _, base in ipairs(bases) do add(self, base, access, inside, why, contents) end
 end
 
 ---What a word names may be a link behind the current command.

@@ -24,11 +24,15 @@ local strict = require "efr.perm.strict"
 local M = {}
 
 local BY_PROGRAM <const> = {}
+local XARGS_ROW
 for _, row in ipairs(rows) do
-  BY_PROGRAM[row.program] = BY_PROGRAM[row.program] or {}
-  table.insert(BY_PROGRAM[row.program], row)
+  if row.input then
+    XARGS_ROW = row
+  else
+    BY_PROGRAM[row.program] = BY_PROGRAM[row.program] or {}
+    table.insert(BY_PROGRAM[row.program], row)
+  end
 end
-local XARGS_ROW <const> = { id = "87", program = "xargs" }
 
 -- Rows ------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 -- A row is a command pattern as in `[[permissions.rules]]`, with its number as `id`. Rows with no
 -- key but `program` take any arguments, also ones that efr cannot know. `git` rows need the fact
 -- that the repository's own configuration names no program. `check` names a function of
--- efr.perm.checks.
+-- efr.perm.checks. `input`: only behind a command of this name, whose words are then operands.
 --
 -- Odd rows: ps reads a whole line in BSD syntax when one word is no UNIX syntax, and the BSD `e`
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
@@ -120,4 +120,5 @@ return {
   { id = "85", program = "git", args = { "config", "--get" }, max_operands = 1, max_options = 0,
     git = true },
   { id = "86", program = "whence" },
+  { id = "87", program = "xargs", input = "echo" },
 }
