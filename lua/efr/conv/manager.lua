@@ -9,6 +9,7 @@
 
 local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
+local decisions = require "efr.conv.decisions"
 local events = require "efr.conv.events"
 local machine = require "efr.conv.machine"
 local registry = require "efr.tools.registry"
@@ -26,7 +27,16 @@ Manager.__index = Manager
 ---@return efr.Conversations
 function M.new(app)
   app.tools = app.tools or registry.new(app.ports)
+  app.decisions = app.decisions or decisions.new()
   return setmetatable({ app = app, open = {} }, Manager)
+end
+
+---How a past call was decided; see conv.decisions.
+---@param conversation_id string?
+---@param call_id string?
+---@return table? data
+function Manager:decision(conversation_id, call_id)
+  return self.app.decisions:get(conversation_id, call_id)
 end
 
 -- The conversation of an id: from memory, else from the store.

@@ -20,6 +20,8 @@ local M = {}
 ---@field wrappers string[]
 ---@field builtin boolean
 ---@field cwd string  where the line starts
+---@field unread boolean?  a part that could not be read
+---@field compound boolean  no command of its own: the redirections of a loop and the like
 
 local function names_of(assigns)
   local out = {}
@@ -35,6 +37,7 @@ local function seen(command, item)
     assigns = names_of(command.assigns), redirs = command.redirs or {},
     moved = command.cwd_known == false, wrappers = command.wrappers or {},
     builtin = command.builtin or false, cwd = item.cwd, unread = command.unread,
+    compound = command.node ~= nil and command.node.kind ~= "simple",
   }
 end
 
@@ -186,7 +189,8 @@ local KEEPS_NOTHING <const> = { [":"] = true, ["true"] = true }
 
 -- `: > F`, `true > F` and a bare `> F` leave an existing file empty.
 local function clobbers(call, cmd, emit)
-  local empty = #cmd.words == 0 and not cmd.unread or cmd.name and KEEPS_NOTHING[cmd.name]
+  local bare = #cmd.words == 0 and not cmd.unread and not cmd.compound
+  local empty = bare or cmd.name and KEEPS_NOTHING[cmd.name]
   if not empty then return end
   for _, redir in ipairs(cmd.redirs) do
     local path = redir.write and not redir.append and redir.op ~= "<>"
@@ -211,6 +215,8 @@ end
 -- Makers ----------------------------------------------------------------------------------------
 
 local MAKERS <const> = { tee = "tee", touch = "touch", mkdir = "mkdir" }
+-- Their last operand may be a directory that takes what the others name.
+local COPIES <const> = { cp = true, mv = true, ln = true, install = true, rsync = true, scp = true }
 
 local function git_maker(cmd)
   local sub, at = words.first_operand(cmd.args, { ["-C"] = true, ["-c"] = true })
@@ -240,6 +246,9 @@ function M.makers(call, commands, out)
     end
     if MAKERS[cmd.name] then
       for _, word in ipairs(operands(cmd)) do add(cmd, word, MAKERS[cmd.name]) end
+    elseif COPIES[cmd.name] then
+      local all = operands(cmd)
+      add(cmd, all[#all], "into")
     elseif cmd.name == "git" then
       local maker, place = git_maker(cmd)
       if maker then add(cmd, cmd.words[place + 1], maker) end

@@ -320,7 +320,7 @@ local function raw_network(cmd, emit)
 end
 
 local function package_host(cmd, emit)
-  packages(emit, cmd.name .. " fetches from a host", tables.HOST[cmd.name])
+  packages(emit, cmd.name .. " fetches from a host", tables.PRESETS[cmd.name])
 end
 
 -- ssh -------------------------------------------------------------------------------------------
@@ -420,6 +420,17 @@ local GROUPS <const> = {
   { tables.HOST, package_host }, { tables.HOST_VIEW, host_view },
   { tables.OUTSIDE_SHELLS, remote_shell }, { tables.DESKTOP, desktop },
 }
+
+---Whether a program is one of those whose words say what it needs.
+---@param name string?
+---@return boolean
+function M.knows(name)
+  if not name or HANDLERS[name] then return name ~= nil end
+  for _, group in ipairs(GROUPS) do
+    if group[1][name] then return true end
+  end
+  return false
+end
 
 ---Reports the exits of one command by its program.
 ---@param cmd table

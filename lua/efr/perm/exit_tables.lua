@@ -18,10 +18,13 @@ M.RAW_NETWORK = set {
   "nslookup", "dig", "host", "drill", "ping", "ping6", "traceroute", "tracepath", "mtr", "nc",
   "ncat", "netcat", "socat", "telnet", "ftp", "ztcp", "zftp",
 }
--- Programs that fetch, with the preset whose hosts they use, or "".
-M.HOST = {
+M.HOST = set {
+  "checkupdates", "npx", "bunx", "pnpx", "uvx", "pipx", "aria2c", "yt-dlp", "kubectl",
+}
+-- The presets whose hosts these use.
+M.PRESETS = {
   checkupdates = "@system", npx = "@npm", bunx = "@npm", pnpx = "@npm", uvx = "@pypi",
-  pipx = "@pypi", aria2c = "", ["yt-dlp"] = "", kubectl = "",
+  pipx = "@pypi",
 }
 M.HOST_VIEW = set { "ss", "ip", "iw", "netstat", "ifconfig" }
 M.OUTSIDE_SHELLS = set { "ssh", "mosh", "autossh" }

@@ -14,7 +14,9 @@ local exit_programs = require "efr.perm.exit_programs"
 local exit_views = require "efr.perm.exit_views"
 local exit_who = require "efr.perm.exit_who"
 local floors = require "efr.perm.floors"
+local heuristics = require "efr.perm.heuristics"
 local judge_path = require "efr.perm.judge_path"
+local line_of = require "efr.perm.line"
 local list = require "efr.util.list"
 local one_command = require "efr.perm.one_command"
 local paths = require "efr.perm.paths"
@@ -81,14 +83,20 @@ local function collector(call)
   return out, add, emit, views
 end
 
+-- What is written: a root that files are copied into is not written itself.
+local function written(call, item, path, makers)
+  local into = item.below or makers[path] == "into" and list.contains(call.write_roots, path)
+  return into and (path == "/" and "/*" or path .. "/*") or path
+end
+
 local function of_paths(call, items, makers, add)
   for _, item in ipairs(items) do
-    local path = (item.kind == "read" or item.kind == "write") and item.path
-      and paths.normalise(item.path, call.machine)
+    local named = (item.kind == "read" or item.kind == "write") and not item.unknown
+    local path = named and paths.normalise(item.path, call.machine)
     if path then
       local found
       if item.kind == "write" then
-        found = exit_paths.write(item.below and path .. "/*" or path, makers[path], call)
+        found = exit_paths.write(written(call, item, path, makers), makers[path], call)
       elseif not item.tree then
         found = exit_paths.read(path, call)
       end
@@ -123,14 +131,21 @@ local function without_network(views, found)
   return views
 end
 
--- A network that no exit of a program explains.
-local function of_network(items, found, emit)
-  local covered = false
+-- A network that was declared, and that no program explains: neither one that has an exit for it,
+-- nor one that is known to stay here with these words.
+local function of_network(call, items, found, emit)
   for _, exit in ipairs(found) do
-    covered = covered or exit_who.opens_network(exit)
+    if exit_who.opens_network(exit) then return end
+  end
+  local explained = #call.lines > 0
+  for _, item in ipairs(call.lines) do
+    for _, command in ipairs(line_of.found(call.line(item.text))) do
+      local known = exit_programs.knows(command.program)
+      if not known and heuristics.uses_network(command) then explained = false end
+    end
   end
   for _, item in ipairs(items) do
-    if item.kind == "network" and not covered then
+    if item.kind == "network" and not explained then
       return emit("host",
         { target = "the network", why = "a program of the line uses the network" })
     end
@@ -194,7 +209,7 @@ function M.of_call(call, input)
   local found, add, emit, views = collector(call)
   local makers = of_lines(call, emit, views)
   of_paths(call, input.requirements, makers, add)
-  of_network(input.requirements, found, emit)
+  of_network(call, input.requirements, found, emit)
   for _, item in ipairs(input.requirements) do
     if item.kind == "needs" then exit_needs.exits(call, item.needs, add) end
   end

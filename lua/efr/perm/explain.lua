@@ -8,6 +8,10 @@ local reasons = require "efr.perm.reasons"
 
 local M = {}
 
+---What holds for a line with exits while none can be opened.
+---@type string
+M.CLOSED = "no exit can be opened yet: the line runs in the sandbox, and what leaves it fails"
+
 -- The line --------------------------------------------------------------------------------------
 
 local function words_of(command)
@@ -34,6 +38,8 @@ end
 
 local PLAIN <const> = "^[%w%-_./:,+@%%=]+$"
 
+local RULE <const> = "[[permissions.rules]] "
+
 local function quoted(word)
   return '"' .. word .. '"'
 end
@@ -50,8 +56,8 @@ end
 local function path_rule(item)
   local path = item.path
   if path:find('["\\%c]') then return nil end
-  return ('action = "%s", resource = { under = %s }, effect = "allow"'):format(item.kind,
-    quoted(path))
+  return RULE .. ('action = "%s", resource = { under = %s }, effect = "allow"'):format(
+    item.kind, quoted(path))
 end
 
 local FIXED <const> = "no rule changes this"
@@ -62,7 +68,7 @@ local function line_hint(line, action)
   end
   for _, command in ipairs(line.commands) do
     local rule = not command.privileged and command_rule(command, action)
-    if rule then return "[[permissions.rules]] " .. rule end
+    if rule then return RULE .. rule end
   end
   return nil
 end
@@ -138,13 +144,14 @@ end
 ---@param decision efr.Decision
 ---@param input efr.Call  what was decided
 ---@param text string?  the line, when the call is one
----@return table
+---@return table data
 function M.data(decision, input, text)
   local line = text and input.lines and input.lines[text]
   local own, left = split(decision)
   local items = ordered(input.requirements)
   local out = {
-    line = text, mode = decision.mode, decision = decision.effect, launch = decision.launch,
+    line = text, tool = input.tool, mode = decision.mode, decision = decision.effect,
+    launch = decision.launch,
     parse = line and M.parse(line) or nil, reasons = {}, requirements = {}, exits = {},
     views = decision.views, asked = who(decision), programs = input.facts and input.facts.programs,
   }
@@ -155,7 +162,21 @@ function M.data(decision, input, text)
   for i, exit in ipairs(decision.exits) do
     out.exits[i] = exit_of(exit, left[i] and left[i].text)
   end
+  if input.tool == "shell" and decision.mode == "auto" and decision.inside ~= decision.effect then
+    out.note = M.CLOSED
+  end
   return out
+end
+
+---Calls fn for every list in what data() returned, so that an empty one stays a list in JSON.
+---@param data table
+---@param fn fun(list: table)
+function M.each_list(data, fn)
+  for _, name in ipairs({ "reasons", "requirements", "exits", "views", "programs" }) do
+    if data[name] then fn(data[name]) end
+  end
+  if data.parse and data.parse.commands then fn(data.parse.commands) end
+  for _, exit in ipairs(data.exits) do fn(exit.grants) end
 end
 
 -- Text ------------------------------------------------------------------------------------------
@@ -207,6 +228,7 @@ function M.text(data)
     end
   end
   rows(out, "change", changes, function(change) return change end)
+  row("note", data.note)
   return out
 end
 

@@ -7,10 +7,12 @@
 -- More paths than the limit cannot all be looked at, so the call then counts as one that may read
 -- anything.
 
+local hidden_names = require "efr.perm.hidden_names"
 local line_of = require "efr.perm.line"
 local line_paths = require "efr.perm.line_paths"
 local list = require "efr.util.list"
 local read_only = require "efr.perm.read_only"
+local text = require "efr.util.text"
 
 local M = {}
 
@@ -39,6 +41,7 @@ local DEEP_MAX <const> = 128
 ---@field realpath fun(path: string): string?
 ---@field which fun(word: string): string?  the file of a program, links followed
 ---@field git_code fun(dirs: string[]): table?
+---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
 ---@field rebuildable table<string, boolean>?  names of directories that builds make anew
 
 -- Real places -----------------------------------------------------------------------------------
@@ -64,7 +67,7 @@ end
 
 local function add_path(out, item, path)
   out[#out + 1] = { kind = item.access, path = path, tree = item.tree, unknown = item.unknown,
-    below = item.below }
+    below = item.below, contents = item.contents }
 end
 
 local function add_paths(ports, declared, out)
@@ -74,6 +77,10 @@ local function add_paths(ports, declared, out)
     if i > PATHS_MAX then
       out[#out + 1] = { kind = "read", path = "/", tree = true, unknown = true }
       return
+    end
+    local searched = item.contents and ports.hidden_in
+    for _, hidden in ipairs(searched and ports.hidden_in(item.path) or {}) do
+      out[#out + 1] = { kind = "read", path = hidden }
     end
     local key = item.access .. item.path
     local real = not item.unknown and not seen[key] and real_of(ports, item.path)
@@ -221,12 +228,55 @@ local function which(fs, path_variable)
   end
 end
 
+local HIDDEN_ENTRIES_MAX <const> = 20000
+
+local function depth_of(path, root)
+  return select(2, path:sub(#root + 1):gsub("/[^/]", ""))
+end
+
+-- Searches one directory and what lies below it, nearest first.
+local function search(fs, start, depth, matches, out)
+  local level, left = { start }, HIDDEN_ENTRIES_MAX
+  for _ = 1, depth do
+    local below = {}
+    for _, dir in ipairs(level) do
+      for _, entry in ipairs(left > 0 and fs.readdir(dir) or {}) do
+        left = left - 1
+        if matches(entry.name) then
+          out[#out + 1] = dir .. "/" .. entry.name
+        elseif entry.type == "dir" and not hidden_names.SKIP[entry.name] then
+          below[#below + 1] = dir .. "/" .. entry.name
+        end
+      end
+    end
+    level = below
+  end
+end
+
+local function hidden_in(fs, machine)
+  local matches = hidden_names.matcher(machine.mask_globs or {})
+  return function(dir)
+    local out = {}
+    dir = lexical(dir)
+    for _, root in ipairs(machine.project_roots or {}) do
+      if dir == root or text.starts_with(root, dir == "/" and "/" or dir .. "/") then
+        search(fs, root, hidden_names.DEPTH, matches, out)
+      elseif text.starts_with(dir, root .. "/") then
+        search(fs, dir, hidden_names.DEPTH - depth_of(dir, root), matches, out)
+      end
+    end
+    return out
+  end
+end
+
 ---The facts that the disk gives. What git would run is not among them: nothing here may start it.
 ---@param fs table  port
 ---@param path_variable string?  PATH of the shell
+---@param machine efr.Machine
 ---@return efr.perm.FactPorts
-function M.ports(fs, path_variable)
+function M.ports(fs, path_variable, machine)
   return {
+    hidden_in = hidden_in(fs, machine),
     stat = function(path)
       local info, _, code = fs.stat(path)
       if info then

@@ -51,6 +51,10 @@ local function follow_up(call, item, path, reason)
   if reaches and paths.holds_secret(path, call.machine) and not is_open(call, path, item.kind) then
     return reasons.stricter(reason, "ask", "a secret lies below it")
   end
+  -- What is printed goes to the model's provider.
+  if item.contents and paths.holds_masked(path, call.machine) then
+    return reasons.stricter(reason, "ask", "something that the sandbox hides lies below it")
+  end
   return reason
 end
 

@@ -2,9 +2,11 @@
 -- Must not know: why it must run outside.
 -- Runs in efrd and efr. Pure.
 --
--- Policy: the line must be read strictly, but for redirections to files, which are declared. At
--- most one command is other than a reader or one that makes sudo forget its credentials.
+-- Policy: the line must be read strictly, but for redirections to files, which are declared, and
+-- for input and variables that the line shows whole, as the user must see them. At most one command
+-- is other than a reader or one that makes sudo forget its credentials.
 
+local ast = require "efr.perm.ast"
 local list = require "efr.util.list"
 local read_only = require "efr.perm.read_only"
 local strict = require "efr.perm.strict"
@@ -22,17 +24,31 @@ end
 -- The kinds that the strict reading knows, with where their nodes stand.
 local INNER <const> = { list = "items", sublist = "parts", pipeline = "commands" }
 
--- The same nodes without their redirections to files.
-local function without_files(node)
+local function is_literal(word)
+  return word ~= nil and ast.literal(word) ~= nil
+end
+
+-- Here-documents and here-strings of plain text, and output to files.
+local function is_shown(redir)
+  if redir.heredoc then return is_literal(redir.heredoc.body) end
+  if redir.op == "<<<" then return is_literal(redir.target) end
+  return WRITES_FILE[redir.op] and is_literal(redir.target)
+end
+
+local function is_plain_value(assign)
+  return assign.op == "=" and not assign.subscript and is_literal(assign.value)
+end
+
+-- The same nodes without what the strict reading does not know but the line shows.
+local function without_shown(node)
   local copy = setmetatable({}, { __index = node })
   if node.kind == "simple" then
-    copy.redirs = list.filter(node.redirs, function(redir)
-      return not (WRITES_FILE[redir.op] and redir.target and not redir.heredoc)
-    end)
+    copy.redirs = list.filter(node.redirs, function(redir) return not is_shown(redir) end)
+    copy.assigns = list.filter(node.assigns, function(one) return not is_plain_value(one) end)
     return copy
   end
   local inner = INNER[node.kind]
-  if inner then copy[inner] = list.map(node[inner], without_files) end
+  if inner then copy[inner] = list.map(node[inner], without_shown) end
   return copy
 end
 
@@ -44,7 +60,7 @@ end
 function M.check(line, facts)
   if not line.ast then return false, "the line cannot be read" end
   local commands, construct = line.commands, nil
-  if not commands then commands, construct = strict.commands(without_files(line.ast)) end
+  if not commands then commands, construct = strict.commands(without_shown(line.ast)) end
   if not commands then return false, "the line holds a construct: " .. construct end
   local others = 0
   for _, command in ipairs(commands) do

@@ -301,6 +301,15 @@ function M.is_masked(path, machine)
   return any_within(path, machine.masks) or has_hidden_name(path, machine)
 end
 
+---Whether something that the sandbox hides lies strictly below the path, as far as its place is
+---known. Files that are hidden for their names are found on the disk.
+---@param path string  in normal form
+---@param machine efr.Machine
+---@return boolean
+function M.holds_masked(path, machine)
+  return any_below(path, M.prepare(machine).masks)
+end
+
 -- Classes --------------------------------------------------------------------------------------
 
 local function home_class(path, home)

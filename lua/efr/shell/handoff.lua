@@ -1,7 +1,8 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
--- Owns: the file "run" (nonce, kind, path, launcher, trusted words; one a line), the files of lines that belong to
--- no call, and the one line that is typed. Must not know: the terminal, when the shell reads them.
+-- Owns: the file "run" (nonce, kind, path, launcher, trusted words; one a line), the files of lines
+-- that belong to no call, and the one line that is typed. Must not know: the terminal, when the
+-- shell reads them.
 -- Loop thread of efrd.
 --
 -- Whoever takes "run" away owns the run: the integration renames it to "taken", efrd removes it.

@@ -153,13 +153,21 @@ end
 
 local LAUNCHES <const> = { allow = "direct", ask = "direct", contain = "contained" }
 
+local function remember(turn, call, input, effect)
+  turn.app.decisions:add({
+    call_id = call.id, conversation_id = turn.conv.id, decision = call.decision, input = input,
+    line = call.name == "shell" and call.input.command or nil, effect = effect,
+    launch = LAUNCHES[effect] or "none",
+  })
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
 function M.run(turn, call)
   local off = full_is_off(turn)
   if off then return deny(turn, call, off) end
-  local decision = engine.decide({
+  local input = {
     requirements = call.requirements,
     tool = call.name,
     mode = turn.settings.mode,
@@ -169,9 +177,11 @@ function M.run(turn, call)
     rules = turn.app.config:get("permissions.rules"),
     facts = call.facts,
     lines = call.lines,
-  })
+  }
+  local decision = engine.decide(input)
   call.decision = decision
   local effect = in_force(turn, call, decision)
+  remember(turn, call, input, effect)
   if effect == "ask" then
     if not ask(turn, call, decision) then return nil end
   elseif effect ~= "allow" and effect ~= "contain" then

@@ -74,9 +74,9 @@ function M.run(turn, call)
   if not requirements then
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
-  local ports = facts.ports(turn.app.ports.fs, turn.app.env.PATH)
-  call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
   call.machine = machine.facts(turn.app, turn)
+  local ports = facts.ports(turn.app.ports.fs, turn.app.env.PATH, call.machine)
+  call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
   return true
 end
 
