@@ -21,6 +21,22 @@ static const char paths[] =
     "package.cpath = '/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;"
     "/usr/lib/aarch64-linux-gnu/lua/5.4/?.so'\n";
 
+/* os.exit that closes the state, after the loop has let go of what is closing: luv's finalizer
+ * frees such a handle, as efr_state_destroy says. */
+static int settled_exit(lua_State *L)
+{
+    int count = lua_gettop(L);
+    if (lua_toboolean(L, 2)) {
+        luax_set_closing(L);
+        for (int i = 0; i < 2; i++)
+            (void)uv_run(luax_loop(L), UV_RUN_NOWAIT);
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, count, 0);
+    return 0;
+}
+
 /* Opens the package library once more, because the sealed state took its searchers away.
  * package.loaded and preload stay those of the state. */
 static int unseal(lua_State *L)
@@ -42,6 +58,11 @@ static int unseal(lua_State *L)
         lua_setfield(L, -2, libs[i].name);
         lua_pop(L, 1);
     }
+    lua_getglobal(L, "os");
+    lua_getfield(L, -1, "exit");
+    lua_pushcclosure(L, settled_exit, 1);
+    lua_setfield(L, -2, "exit");
+    lua_settop(L, 0);
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "searchers");
     lua_rawgeti(L, -1, 2); // sealed searchers embedded
