@@ -52,7 +52,7 @@ local M = {}
 
 local C, Cmt, P, S, V = lpeg.C, lpeg.Cmt, lpeg.P, lpeg.S, lpeg.V
 
-local getmetatable, pcall = getmetatable, pcall
+local getmetatable, pairs, pcall, sort = getmetatable, pairs, pcall, table.sort
 
 local MAX_BYTES <const> = 64 * 1024
 
@@ -62,27 +62,52 @@ _ENV = nil
 
 local reads_body = false
 
-local rules = { "any" }
+local function double(s) return { t = "lit", s = s, quote = "double" } end
+
+local rules = {}
 words.add(rules)
 expand.add(rules)
 commands.add(rules)
 compound.add(rules)
-
-local function double(s) return { t = "lit", s = s, quote = "double" } end
-
 rules.here_body = words.word_of((C((1 - S "\\$`") ^ 1) / double
   + "\\" * (C(S "$\\`") / double + P "\n" + P(true) / "\\" / double)
   + V "double_dollar" + V "backquote") ^ 0)
 rules.line = V "list" * V "blanks" * commands.comment ^ -1 * state.bodies
-rules.any = (Cmt(P(true), function() return reads_body end) * V "here_body" + V "line") * -P(1)
+rules.any = Cmt(P(true), function() return reads_body end) * V "here_body" + V "line"
 
-local grammar = P(rules)
+---The names of the rules, for specs.
+---@return string[]
+function M.rules()
+  local names = {}
+  for name in pairs(rules) do
+    names[#names + 1] = name
+  end
+  sort(names)
+  return names
+end
+
+---The grammar with another start, or with something around each rule: for specs that test one rule
+---or count.
+---@param start string
+---@param around (fun(pattern: any): any)?
+---@return any pattern  anchored at both ends
+function M.compile(start, around)
+  local copy = { V(start) * -P(1) }
+  for name, rule in pairs(rules) do
+    copy[name] = around and around(rule) or rule
+  end
+  return P(copy)
+end
+
+local grammar = M.compile "any"
 
 -- Reading --------------------------------------------------------------------------------------
 
-local function read(text, body)
+local inner_grammar = grammar
+
+local function read(text, body, pattern)
   reads_body = body
-  local made = grammar:match(text)
+  local made = (pattern or inner_grammar):match(text)
   if not made then
     state.fail("no match", "end of the text", 1)
   end
@@ -100,10 +125,12 @@ local readers <const> = {
 
 ---Reads a line.
 ---@param line string
+---@param pattern any?  for specs: what compile made, in place of the whole grammar
+---@param inner any?  the same for the texts inside the line
 ---@return table? list  the AST; nil when the line is opaque
----@return string? why  "length", "depth", "no match" or "error"
----@return table? detail  { what, pos } of a "depth" or "no match"
-function M.parse(line)
+---@return string? why  "length", "depth", "steps", "no match" or "error"
+---@return table? detail  { what, pos } of a failure
+function M.parse(line, pattern, inner)
   if #line > MAX_BYTES then
     return nil, "length"
   end
@@ -111,9 +138,12 @@ function M.parse(line)
     return nil, "no match", { what = "a line without NUL", pos = line:find("\0", 1, true) }
   end
   state.reset(readers)
-  local ok, made = pcall(read, line, false)
+  inner_grammar = inner or grammar
+  local ok, made = pcall(read, line, false, pattern or grammar)
   if ok then
-    made.comments = state.has_comments()
+    if not pattern then
+      made.comments = state.has_comments()
+    end
     return made
   end
   if getmetatable(made) == state.Failure then

@@ -22,7 +22,7 @@ _ENV = nil
 local missing, close, enter, leave = state.missing, state.close, state.enter, state.leave
 local ident, word_end = words.ident, words.word_end
 
-local blanks = (S " \t" ^ 1 + "\\\n") ^ 0
+local blanks = S " \t" ^ 0 * ("\\\n" * S " \t" ^ 0) ^ 0
 local comment = state.comment
 local newline = P "\n" * state.bodies
 local semicolon = ";" * -S ";&|"
@@ -144,13 +144,23 @@ local function make_assign(pos, name, subscript, op, value, stop)
 end
 
 local function make_simple(pos, nodes)
-  local made = { kind = "simple", pos = pos, assigns = {}, words = {}, redirs = {} }
+  state.made(2, pos)
+  local count = #nodes
+  local made = { kind = "simple", pos = pos, stop = nodes[count].stop, assigns = {}, words = nodes,
+    redirs = {} }
+  local i = 1
+  while i <= count and nodes[i].kind == "word" do
+    i = i + 1
+  end
+  if i > count then
+    return made
+  end
+  made.words = {}
   for _, item in ipairs(nodes) do
     local into = item.kind == "word" and made.words or item.kind == "assign" and made.assigns
       or made.redirs
     into[#into + 1] = item
   end
-  made.stop = nodes[#nodes].stop
   return made
 end
 
@@ -178,7 +188,7 @@ local function make_subscripted(subject, stop, pos, name, from, text, parts, ...
   return false
 end
 
-local kept_word = Cmt(P(true), function(_, pos)
+local kept_word = #(ident * "[") * Cmt(P(true), function(_, pos)
   local kept = state.kept(pos)
   if kept then
     return kept[1], kept[2]
@@ -220,7 +230,7 @@ end
 
 local function simple_rules(rules)
   local word = -P "#" * V "argument"
-  local first = kept_word + -reserved * -S "#{" * V "command_word"
+  local first = kept_word + -(#S "![}cdefirstuw" * reserved) * -S "#{" * V "command_word"
   rules.declared = Cp() * C(C(ident) * C(P "+=" + "=") * (array + V "value")) / declared
   local arguments = (blanks * (V "argument_redir" + word)) ^ 0
   local declarations = (blanks * (V "argument_redir" + V "declared" + word)) ^ 0

@@ -10,7 +10,7 @@ local words = require "efr.perm.words"
 
 local M = {}
 
-local C, Cc, Cp, Ct = lpeg.C, lpeg.Cc, lpeg.Cp, lpeg.Ct
+local C, Cc, Cf, Cp, Ct = lpeg.C, lpeg.Cc, lpeg.Cf, lpeg.Cp, lpeg.Ct
 local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
 
 local ipairs = ipairs
@@ -29,43 +29,51 @@ local keyword, need = commands.keyword, commands.need
 ---@field async table<integer, true>  items that run in the background
 
 local function make_list(pos, captured)
-  local items, async = {}, {}
-  for _, item in ipairs(captured) do
+  local items, async, count = captured, {}, 0
+  for i = 1, #captured do
+    local item = captured[i]
     if item == true then
-      async[#items] = true
+      async[count] = true
     else
-      items[#items + 1] = item
+      count = count + 1
+      items[count] = item
     end
+  end
+  for i = #captured, count + 1, -1 do
+    items[i] = nil
   end
   local first, last = items[1], items[#items]
   return { kind = "list", pos = first and first.pos or pos, stop = last and last.stop or pos - 1,
     items = items, async = async }
 end
 
-local function make_sublist(first, rest)
-  if not rest[1] then
-    return first
-  end
-  local parts, ops = { first }, {}
+-- first, and then operators and nodes in turn.
+local function chain(first, rest)
+  local nodes, ops = { first }, {}
   for i = 1, #rest, 2 do
-    ops[#ops + 1], parts[#parts + 1] = rest[i], rest[i + 1]
+    ops[#ops + 1], nodes[#nodes + 1] = rest[i], rest[i + 1]
   end
+  return nodes, ops
+end
+
+local function make_sublist(first, rest)
+  local parts, ops = chain(first, rest)
   return { kind = "sublist", pos = first.pos, stop = parts[#parts].stop, parts = parts, ops = ops }
 end
 
-local function make_pipeline(pos, prefix, chain)
-  if not prefix and #chain == 1 then
-    return chain[1]
+local function make_pipeline(first, rest)
+  local stages, ops = chain(first, rest)
+  return { kind = "pipeline", pos = first.pos, stop = stages[#stages].stop,
+    commands = stages, ops = ops, negated = false, coproc = false, timed = false }
+end
+
+local function with_prefix(pos, prefix, inner)
+  local made = inner
+  if not inner or inner.kind ~= "pipeline" or inner.timed then
+    made = { kind = "pipeline", stop = inner and inner.stop or pos + #prefix - 1,
+      commands = { inner or nil }, ops = {}, timed = false }
   end
-  local made = { kind = "pipeline", pos = pos, commands = {}, ops = {} }
-  for i, item in ipairs(chain) do
-    local into = i % 2 == 1 and made.commands or made.ops
-    into[#into + 1] = item
-  end
-  local last = made.commands[#made.commands]
-  made.stop = last and last.stop or pos + #prefix - 1
-  made.negated, made.coproc = prefix == "!", prefix == "coproc"
-  made.timed = false
+  made.pos, made.negated, made.coproc = pos, prefix == "!", prefix == "coproc"
   return made
 end
 
@@ -85,14 +93,16 @@ local function list_rules(rules)
   rules.list = state.now(Cp() * separators * Ct((V "sublist" * (separator * V "sublist") ^ 0
     * separator ^ -1) ^ -1) / make_list)
   rules.one = state.now(Cp() * Ct(V "sublist") / make_list)
-  rules.sublist = V "pipeline" * Ct((blanks * C(P "&&" + "||") * separators
-    * need(V "pipeline", "command after && or ||")) ^ 0) / make_sublist
+  -- A fold of one value is that value: only more than one make a node of their own.
+  local joined = Ct((blanks * C(P "&&" + "||") * separators
+    * need(V "pipeline", "command after && or ||")) ^ 1)
+  rules.sublist = Cf(V "pipeline" * joined ^ -1, make_sublist)
   local pipe = C(P "|&" + "|" * -P "|")
-  local chain = V "command" * (blanks * pipe * separators
-    * need(V "command", "command after |")) ^ 0
+  local piped = Ct((blanks * pipe * separators * need(V "command", "command after |")) ^ 1)
+  local commands_piped = Cf(V "command" * piped ^ -1, make_pipeline)
   local prefix = C(keyword "!" + keyword "coproc") * blanks
-  rules.pipeline = Cp() * Cc(false) * Ct(-prefix * chain) / make_pipeline
-    + Cp() * prefix * enter * Ct(chain ^ -1) * leave / make_pipeline
+  rules.pipeline = Cp() * prefix * enter * (commands_piped + Cc(false)) * leave / with_prefix
+    + commands_piped
   rules.time = Cp() * keyword "time" * enter * blanks * (state.now(V "pipeline") + Cc(false))
     * leave / make_time
 end
@@ -278,9 +288,6 @@ end
 -- Groups and functions -------------------------------------------------------------------------
 
 local function make_function(simple, body)
-  if not body then
-    return simple
-  end
   return { kind = "func", pos = simple.pos, stop = body.stop, names = simple.words, body = body,
     assigns = simple.assigns[1] and simple.assigns or nil, redirs = simple.redirs }
 end
@@ -314,7 +321,7 @@ local function function_rules(rules)
       * Ct(P(true)) * enter * body * leave * rest * Cp() / make_anonymous
     + Cp() * keyword "function" * enter * need(names, "name of a function") * blanks * P "()" ^ -1
       * body * leave * redirs * Cp() / make_anonymous
-  rules.named = V "simple" * (blanks * "()" * enter * body * leave + Cc(false)) / make_function
+  rules.named = Cf(V "simple" * (blanks * "()" * enter * body * leave) ^ -1, make_function)
 end
 
 local function with_redirs(node, redirs)

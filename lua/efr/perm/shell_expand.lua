@@ -93,6 +93,7 @@ local operator = C(P "::=" + ":-" + ":=" + ":+" + ":?" + ":#" + ":/" + ":|" + ":
 
 local function make_braced(quote)
   return function(pos, text, p)
+    state.made(2, pos)
     local parts = {}
     for i, part in ipairs(p) do
       parts[i], p[i] = part, nil
@@ -128,6 +129,7 @@ end
 
 local function make_simple(quote)
   return function(pos, text, p)
+    state.made(1, pos)
     p.t, p.pos, p.stop, p.text, p.quote, p.parts = "param", pos, pos + #text - 1, text, quote, {}
     if p.unclosed then
       p.t, p.why = "unknown", "subscript"
@@ -151,7 +153,11 @@ local function simple(quote)
 end
 
 local function dollar_rule(quote)
-  local rule = arithmetic(quote) + braced(quote) + simple(quote)
+  -- $= and the like take away what follows them, even where that is no name. In $$( and $$' the
+  -- first $ makes the number of the process, and the second still begins what it begins alone.
+  local nameless = Cp() * C("$" * (S "^=~" ^ 1 + #("$" * S "{(['")) * Ct(P(true)))
+    / make_simple(quote)
+  local rule = arithmetic(quote) + braced(quote) + simple(quote) + nameless
   if not quote then
     rule = rule + words.dollar_quote
   end

@@ -15,23 +15,29 @@ local Cmt, P = lpeg.Cmt, lpeg.P
 local error, pairs, setmetatable, type, unpack = error, pairs, setmetatable, type, table.unpack
 
 local MAX_DEPTH <const> = 64
+local MAX_STEPS <const> = 8000
+local MAX_NOT_MATH <const> = 8
+local MAX_NOT_MATH_BYTES <const> = 4096
+local BACKSLASH <const> = 92
 
 ---@class efr.ShellFailure  raised out of a match; parse catches it
----@field why string  "depth" or "no match"
+---@field why string  "depth", "steps" or "no match"
 ---@field what string  what was missing or too deep
 ---@field pos integer
 local Failure = {}
 Failure.__index = Failure
 M.Failure = Failure
 
-local depth, pending, opens, not_math, bodies, words, readers, origin, commented
+local depth, steps, failed_math, commented
+local pending, opens, not_math, bodies, words, readers, origin
 
 _ENV = nil
 
 ---Starts a run.
 ---@param by table<string, fun(text: string): table>  what reads an inner text of each kind
 function M.reset(by)
-  depth, pending, opens, not_math, bodies, words, origin = 0, {}, {}, {}, {}, {}, 0
+  depth, steps, failed_math, origin = 0, 0, 0, 0
+  pending, opens, not_math, bodies, words = {}, {}, {}, {}, {}
   readers, commented = by, nil
 end
 
@@ -76,11 +82,22 @@ function M.inner(at, reader, text)
   if depth > MAX_DEPTH then
     fail("depth", "nesting", 1)
   end
+  M.made(4, 1)
   local result = readers[reader](text)
   depth = depth - 1
   pending, opens, not_math, bodies, words, origin = unpack(saved)
   shift(result, at - 1)
   return result
+end
+
+---Counts what was made; a line of too much ends the run, so that no line takes long.
+---@param count integer
+---@param pos integer
+function M.made(count, pos)
+  steps = steps + count
+  if steps > MAX_STEPS then
+    fail("steps", "end of the line", pos)
+  end
 end
 
 local function push(_, pos)
@@ -155,8 +172,13 @@ M.enter_math = Cmt(P(true), function(subject, pos)
 end)
 
 ---Takes back what enter_math began and fails, so that the text is read as commands.
-M.fail_math = Cmt(P(true), function()
+M.fail_math = Cmt(P(true), function(_, pos)
   local open = opens[depth]
+  failed_math = failed_math + 1
+  -- A bound on what is read twice.
+  if failed_math > MAX_NOT_MATH or pos - open[1] > MAX_NOT_MATH_BYTES then
+    fail("no match", "closing ))", pos)
+  end
   not_math[open[1]] = true
   for i = #pending, open[2] + 1, -1 do
     pending[i] = nil
@@ -171,18 +193,25 @@ function M.wait(redir)
   pending[#pending + 1] = redir
 end
 
-local function logical_line(subject, from, joins)
+-- Whether the line that ends before `stop` goes on: an odd number of backslashes.
+local function goes_on(subject, from, stop)
+  local at = stop - 1
+  while at >= from and subject:byte(at) == BACKSLASH do
+    at = at - 1
+  end
+  return (stop - 1 - at) % 2 == 1
+end
+
+-- The end of the line at `from`, and its text where it can be the delimiter. `joins`: a backslash
+-- at its end takes the next line along.
+local function logical_line(subject, from, joins, limit)
   local stop = subject:find("\n", from, true) or #subject + 1
-  local line = subject:sub(from, stop - 1)
-  while joins and stop <= #subject do
-    local slashes = line:match("\\+$")
-    if not slashes or #slashes % 2 == 0 then
-      break
-    end
-    local next_from = stop + 1
-    stop = subject:find("\n", next_from, true) or #subject + 1
-    -- Joined only to compare with the delimiter: a long run of joins cannot equal it.
-    line = #line > 4096 and "" or line:sub(1, -2) .. subject:sub(next_from, stop - 1)
+  local line = stop - from <= limit and subject:sub(from, stop - 1)
+  local start = from
+  while joins and stop <= #subject and goes_on(subject, start, stop) do
+    start = stop + 1
+    stop = subject:find("\n", start, true) or #subject + 1
+    line = line and stop - from <= limit and line:sub(1, -2) .. subject:sub(start, stop - 1)
   end
   return line, stop
 end
@@ -190,10 +219,12 @@ end
 -- Reads one body that starts at `from`; returns the position after its last line.
 local function take_body(subject, from, redir)
   local doc = redir.heredoc
+  -- A delimiter that is cut into single characters by joins is thrice as long.
+  local limit = 3 * #doc.delimiter + 3
   local at = from
   while at <= #subject do
     local start = doc.strip and subject:match("^\t*()", at) or at
-    local line, stop = logical_line(subject, start, not doc.quoted)
+    local line, stop = logical_line(subject, start, not doc.quoted, limit)
     if line == doc.delimiter then
       doc.text, doc.closed = subject:sub(from, at - 1), true
       doc.pos, doc.stop = from, at - 1

@@ -19,6 +19,7 @@ local char, concat, tonumber, unpack = string.char, table.concat, tonumber, tabl
 _ENV = nil
 
 local missing, close, enter, leave = state.missing, state.close, state.enter, state.leave
+local made = state.made
 
 local alpha = R("az", "AZ", "\128\255") + "_"
 local digit = R "09"
@@ -59,6 +60,7 @@ local function mark_qualifiers(parts)
 end
 
 local function make_word(pos, text, parts)
+  made(1 + #parts, pos)
   local last = parts[#parts]
   if last and last.group then
     mark_qualifiers(parts)
@@ -67,6 +69,13 @@ local function make_word(pos, text, parts)
 end
 
 M.make_word = make_word
+
+-- Most words are plain: they are made at once.
+local function make_plain(pos, text)
+  made(1, pos)
+  return { kind = "word", pos = pos, stop = pos + #text - 1, text = text,
+    parts = { { t = "lit", s = text } } }
+end
 
 ---A pattern of parts, as one word.
 ---@param parts any pattern
@@ -180,10 +189,6 @@ local function make_brace(pos, text, items, closed)
   if from then
     return { t = "brace", pos = pos, stop = stop, from = from, to = to, step = step }
   end
-  local only = inner.parts[1]
-  if #inner.parts == 1 and only.t == "lit" and not only.quote then
-    return flat(items, true)
-  end
   return { t = "brace", pos = pos, stop = stop, items = items }
 end
 
@@ -242,7 +247,7 @@ end
 local PLAIN_STOPS <const> = " \t\n;&|<>()\\'\"`$*?[{}~^#"
 
 -- A `}` at the end of a word is no part of it.
-local tail_brace = C("}" * -stop_char) / plain
+local tail_brace = C("}" * -(joint ^ -1 * stop_char)) / plain
 
 local function shell_rules(rules)
   rules.argument_part = run(PLAIN_STOPS) + quoted + globs + V "brace" + V "glob_group" + V "process"
@@ -282,8 +287,10 @@ function M.add(rules)
   rules.brace, rules.glob_group = brace(), group()
   shell_rules(rules)
   start_rules(rules)
-  rules.argument = word_of(V "start" * V "argument_part" ^ 0 + V "argument_part" ^ 1)
-  rules.command_word = word_of(V "start" * V "command_part" ^ 0 + V "command_part" ^ 1)
+  local quick = Cp() * C((1 - S(PLAIN_STOPS .. "=")) * (1 - S(PLAIN_STOPS)) ^ 0)
+    * #(S " \t\n;&|)" + -P(1)) / make_plain
+  rules.argument = quick + word_of(V "start" * V "argument_part" ^ 0 + V "argument_part" ^ 1)
+  rules.command_word = quick + word_of(V "start" * V "command_part" ^ 0 + V "command_part" ^ 1)
   rules.value = word_of((V "start" + joint * #S "'\"") ^ -1 * V "value_part" ^ 0)
 end
 

@@ -1,0 +1,63 @@
+-- Random bytes and changed lines: parse never raises, its memory is bounded, and a tree has its nodes
+-- inside the line.
+local ast = require "efr.perm.ast"
+local generator = require "spec.perm.shell_generator"
+local shell = require "efr.perm.shell"
+
+local LONG <const> = os.getenv("EFR_TEST_SIZE") == "long"
+local WHY <const> = { length = true, depth = true, steps = true, ["no match"] = true }
+
+local function check(line)
+  local tree, why, detail = shell.parse(line)
+  if not tree then
+    assert(WHY[why], ("%q: %s %s"):format(line, why, detail and detail.what))
+    return
+  end
+  ast.walk(tree, function(node)
+    if node.pos then
+      assert(node.pos >= 1 and node.stop <= #line + 1, ("%q: %s %d-%d"):format(line,
+        node.kind or node.t, node.pos, node.stop))
+    end
+    if node.kind == "word" then
+      ast.literal(node)
+      ast.has_glob(node)
+    end
+  end)
+end
+
+local SHELL <const> = " \t\n'\"`$(){}[]<>&|;\\#=~*!^?+-:/,.%@0129abfix"
+
+describe("any bytes", function()
+  it("never raise", function()
+    local gen = generator.new(21)
+    for _ = 1, LONG and 300000 or 2000 do
+      local bytes = {}
+      for i = 1, gen:random(60) do
+        bytes[i] = gen:chance(90) and SHELL:byte(gen:random(#SHELL)) or gen:random(256) - 1
+      end
+      check(string.char(table.unpack(bytes)))
+    end
+  end)
+
+  it("never raise where a line was changed", function()
+    local gen = generator.new(22)
+    for _ = 1, LONG and 60000 or 1000 do
+      check(gen:mutate(gen:line()))
+    end
+  end)
+
+  it("need little memory, whatever the line", function()
+    local gen = generator.new(23)
+    for _ = 1, LONG and 300 or 6 do
+      local unit = gen:mutate(gen:line()):sub(1, 40)
+      local line = unit:rep(65536 // #unit)
+      collectgarbage()
+      collectgarbage("stop")
+      local before = collectgarbage("count")
+      check(line)
+      local used = collectgarbage("count") - before
+      collectgarbage("restart")
+      assert(used < 64 * 1024, ("%.0f KiB for %q"):format(used, unit))
+    end
+  end)
+end)

@@ -1,0 +1,78 @@
+-- Asks the real zsh about lines: which commands each would run, whether it parses, and its words.
+-- One zsh a batch, in an empty directory of its own and without any environment; as an ordinary user
+-- even where the specs run as root. Test help only.
+local M = {}
+
+local root = os.getenv("EFR_SOURCE") or "."
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+local function command_output(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read("a")
+  pipe:close()
+  return (text:gsub("%s+$", ""))
+end
+
+local function records(text, count)
+  local results = {}
+  for i = 1, count do
+    results[i] = { runs = {} }
+  end
+  local fields = text:gmatch("([^\0]*)\0")
+  for kind in fields do
+    local at = results[tonumber(fields())]
+    local number = tonumber(fields())
+    if kind == "P" then
+      at.parses = number == 1
+    else
+      local words = {}
+      for i = 1, number do
+        words[i] = fields()
+      end
+      if kind == "Z" then
+        at.words = words
+      else
+        table.insert(at.runs, words)
+      end
+    end
+  end
+  return results
+end
+
+---@param lines string[]  without NUL
+---@param option string?  a zsh option to set
+---@return table[] results  { runs = words of each command, parses, words = of ${(z)} }
+function M.ask(lines, option)
+  local dir = command_output("mktemp -d")
+  local input = assert(io.open(dir .. "/lines", "wb"))
+  input:write(table.concat(lines, "\0"), "\0")
+  input:close()
+  local user = ""
+  if command_output("id -u") == "0" then
+    user = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups "
+    os.execute("chmod 755 '" .. dir .. "'")
+  end
+  os.execute(("mkdir '%s/work' && cp '%s/spec/perm/shell_judge.zsh' '%s/' && touch '%s/records'"
+    .. " && touch '%s/work/i' && chmod 777 '%s/work' '%s/records'"):format(dir, root, dir, dir, dir, dir,
+    dir))
+  local ok = os.execute(("cd '%s/work' && env -i HOME='%s/work' PATH=/nonexistent LC_ALL=C.UTF-8 "
+    .. "%s/bin/zsh -f ../shell_judge.zsh ../lines ../records %s 2>'%s/errors'"):format(dir, dir,
+    user, option or "", dir))
+  local text, errors = read(dir .. "/records"), read(dir .. "/errors")
+  -- A disowned job of the last line may still write its file.
+  for _ = 1, 20 do
+    if os.execute("rm -rf '" .. dir .. "' 2>/dev/null") then
+      break
+    end
+  end
+  assert(ok, errors)
+  return records(text, #lines)
+end
+
+return M

@@ -1,0 +1,43 @@
+# What the real zsh makes of lines, for spec/perm/shell_judge.lua. zsh -f shell_judge.zsh INPUT RECORDS
+# reads lines that end in NUL, runs each in a subshell of its own in the current (empty) directory,
+# and writes records: fields that end in NUL. The only commands are functions that record their words;
+# PATH is empty, and a name that is no function is recorded too.
+#   R index argc word...   a command that would run       P index 0|1   whether the line parses
+#   Z index count word...  the words of ${(z)}, each without its quotes
+emulate -R zsh
+[[ -z $3 ]] || setopt $3
+zmodload zsh/parameter
+_record() {
+  builtin print -rNu9 -- R $_n $# "${@//$'\0'/?}"
+}
+f() { _record f "$@" }
+h() { _record h "$@" }
+g() { _record g "$@"; [[ $1 != (no|c) ]] }
+command_not_found_handler() { _record "$@" }
+_judge() {
+  emulate -L zsh
+  local -a _lines _words
+  local _i
+  _lines=("${(@0)$(<$1)}")
+  exec 9>>$2
+  for (( _i = 1; _i < $#_lines; _i++ )); do
+    { functions[_probe]=":
+$_lines[_i]" } 2>/dev/null
+    print -rNu9 -- P $_i ${+functions[_probe]}
+    unfunction _probe 2>/dev/null
+    _words=("${(@)${(Z+Cn+)_lines[_i]}}")
+    _words=("${(@Q)_words}")
+    print -rNu9 -- Z $_i $#_words "${(@)_words//$'\0'/?}"
+  done
+}
+_judge $1 $2
+typeset -g FUNCNEST=50
+_all=("${(@0)$(<$1)}")
+exec 9>>$2
+for (( _n = 1; _n < $#_all; _n++ )); do
+  (
+    ulimit -t 2; ulimit -f 2000
+    { eval "$_all[_n]" } always { TRY_BLOCK_ERROR=0; wait }
+  ) </dev/null >/dev/null 2>&1
+done
+exit 0
