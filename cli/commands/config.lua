@@ -237,26 +237,27 @@ local function set(args, env)
   return reload_after(env)
 end
 
+-- A key that no longer exists, or never did, can be taken out as well: it keeps the file from use.
 local function unset(args, env)
-  local key, message, code = known_key(env, args.key)
-  if not key then
-    return nil, message, code
-  end
   local there = false
-  local path
-  path, message, code = change(env, function(text)
+  local path, message, code = change(env, function(text)
     local fresh, why, which = edit.unset(text or "", args.key)
-    there = fresh ~= nil and fresh ~= text and text ~= nil
-    return fresh and (there and fresh or text or ""), why, which
+    there = fresh ~= nil and fresh ~= (text or "")
+    return fresh, why, which
   end)
   if not path then
     return nil, message, code
-  elseif not there then
-    env:say(("%s is not set in %s"):format(args.key, path))
-    return 0
+  elseif there then
+    env:say(("%s is taken out of %s"):format(args.key, path))
+    return reload_after(env)
   end
-  env:say(("%s is taken out of %s"):format(args.key, path))
-  return reload_after(env)
+  local key
+  key, message, code = known_key(env, args.key)
+  if not key then
+    return nil, message, code
+  end
+  env:say(("%s is not set in %s"):format(args.key, path))
+  return 0
 end
 
 -- edit -----------------------------------------------------------------------------------------

@@ -56,7 +56,9 @@ refuses 2 'unknown key permissions.moed' efr config set permissions.moed auto
 refuses 2 'item 1 must be absolute' efr config set sandbox.mask /a,b
 refuses 3 'efrd does not run' efr config reload
 same "$file" "$T/before"
+refuses 2 'unknown key permissions.moed' efr config unset permissions.moed
 efr config unset permissions.mode >/dev/null
+shows "permissions.mode is not set in $file" efr config unset permissions.mode
 same "$file" "$tests/../docs/examples/config.toml"
 efr config schema | python3 -c 'import json, sys; s = json.load(sys.stdin)
 assert s["properties"]["permissions"]["properties"]["mode"]["enum"][0] == "manual", s'
@@ -102,6 +104,10 @@ shows 'config error .* line 7 column 1: unknown key permissions.nonsense' efr st
 refuses 1 'line 7 column 1: unknown key permissions.nonsense' efr config show
 refuses 1 'unknown key permissions.nonsense' efr config reload
 refuses 1 'unknown key permissions.nonsense' efr config set log debug
+shows 'permissions.nonsense is taken out of .*' efr config unset permissions.nonsense
+same "$dots/efr.toml" "$T/good.toml"
+printf 'nonsense = 2\n' >>"$dots/efr.toml"
+status 'c.get("reload_error")'
 
 # A new file renamed over the target, as editors save.
 cp "$T/good.toml" "$dots/efr.toml.new"
@@ -144,5 +150,10 @@ while [p["root"] for p in client.request("projects.list", {})["projects"]] != [s
     if time.monotonic() > end:
         sys.exit(1)
 PY
+# A directory that holds the home directory is a project only when it is named.
+(cd "$HOME" && refuses 1 'is too wide for a project' efr project add)
+shows "added $HOME to .*/projects.toml" efr project add "$HOME"
+shows "removed $HOME" efr project remove "$HOME"
+shows "- *$HOME/q" efr project list
 printf 'x =\n' >>"$HOME/.config/efr/projects.toml"
 status 'c.get("reload_error") and c["reload_error"]["line"] == 4'
