@@ -118,7 +118,8 @@ end
 
 local function has_command_rules(list)
   for _, rule in ipairs(list) do
-    if rule.resource.kind == "command" and rule.effect ~= "allow" then return true end
+    local kind = rule.resource.kind
+    if (kind == "command" or kind == "place") and rule.effect ~= "allow" then return true end
   end
   return false
 end

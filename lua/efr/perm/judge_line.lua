@@ -49,9 +49,12 @@ end
 local function possible_rule(list, command, action, place)
   for i = #list, 1, -1 do
     local rule = list[i]
-    local means = rule.user and rule.resource.kind == "command"
-      and (rule.action == action or rule.action == "any" and action == "execute")
-    if means then
+    local kind = rule.user and (rule.action == action or rule.action == "any"
+      and action == "execute") and rule.resource.kind
+    if kind == "place" then
+      -- What opens needs the strict reading.
+      if rule.effect ~= "allow" and rules.at_place(rule.resource, command) then return rule end
+    elseif kind == "command" then
       local pattern = rule.resource.command
       if rule.effect == "allow" then
         if matching.command(pattern, command, place) then return nil end

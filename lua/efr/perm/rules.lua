@@ -7,7 +7,9 @@
 --   action    any | read | write | execute | network
 --   resource  {kind = "any"}; {kind = "class", class}; {kind = "under", under};
 --             {kind = "project"}; {kind = "mask"}; {kind = "envelope"}; {kind = "read_only"};
---             {kind = "command", command}
+--             {kind = "command", command}; {kind = "place", pos, stop, opens}, the commands that
+--             stand there in the line, and with opens none that runs as another user;
+--             {kind = "exact", path}. The last two come from the answers of Lua rules
 --   effect    allow | contain | ask | deny
 --   because   the rule in words
 --   cite      where the user wrote it: `permissions.rules[0]`, or file and line of a Lua rule
@@ -51,6 +53,24 @@ end
 function RESOURCES.command(resource, subject)
   if not subject.command then return false end
   return matching.command(resource.command, subject.command, subject.place)
+end
+
+function RESOURCES.exact(resource, subject)
+  return subject.path == resource.path
+end
+
+---Whether a command stands where a resource of the kind place says.
+---@param resource table
+---@param command table
+---@return boolean
+function M.at_place(resource, command)
+  local node = command.node
+  if not node or resource.opens and command.privileged then return false end
+  return node.pos >= resource.pos and node.stop <= resource.stop
+end
+
+function RESOURCES.place(resource, subject)
+  return subject.command ~= nil and M.at_place(resource, subject.command)
 end
 
 local function meets(rule, subject)
@@ -103,7 +123,15 @@ local FORMS = {
   project = function() return { kind = "project" } end,
   class = function(resource) return { kind = "class", class = resource.class } end,
   command = function(resource) return { kind = "command", command = resource.command } end,
+  place = function(resource)
+    local place = resource.place
+    return { kind = "place", pos = place.pos, stop = place.stop, opens = place.opens }
+  end,
 }
+
+function FORMS.exact(resource, machine)
+  return { kind = "exact", path = paths.normalise(resource.exact, machine) }
+end
 
 function FORMS.under(resource, machine)
   local normal = paths.normalise(resource.under, machine)
@@ -116,6 +144,8 @@ local WORDS <const> = {
   project = function() return "the project" end,
   class = function(resource) return "class " .. resource.class end,
   under = function(resource) return resource.under end,
+  place = function() return "this command" end,
+  exact = function(resource) return resource.exact end,
   command = function(resource)
     local words = { resource.command.program }
     for _, arg in ipairs(resource.command.args or {}) do words[#words + 1] = arg end
@@ -144,7 +174,7 @@ function M.of_user(list, opts)
     out[i] = {
       id = tostring(opts.first + i - 1), action = item.action, resource = resource,
       effect = item.effect, cite = opts.cite(item, i - 1), user = true,
-      because = ("your rule for %s %s"):format(
+      because = item.because or ("your rule for %s %s"):format(
         item.action == "any" and "every action on" or item.action, WORDS[form](item.resource)),
     }
   end

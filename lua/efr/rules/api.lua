@@ -92,7 +92,6 @@ local FORMS <const> = {
 }
 
 local function set_of(names)
-  if names == nil then return nil end
   local set = {}
   for _, name in ipairs(type(names) == "table" and names or { names }) do set[name] = true end
   return set
@@ -114,20 +113,24 @@ local function check(kind, form, given)
     end
     local fine, wrong = CHECKS[name](value)
     if not fine then return nil, key .. " " .. wrong end
-    entry[key] = copy_of(value)
+    -- `kind` of an exit is no kind of an entry.
+    if key == form.names then
+      entry.names = set_of(value)
+    else
+      entry[key] = copy_of(value)
+    end
   end
   for _, key in ipairs(form.needs) do
-    if entry[key] == nil then return nil, "needs " .. key end
+    if given[key] == nil then return nil, "needs " .. key end
   end
-  if form.names then entry.names = set_of(entry[form.names]) end
   return entry
 end
 
 -- A rule that matches everything is a mistake more often than a wish, so it takes a `when`.
 local function check_rule(entry)
   entry.on = entry.on or "command"
-  if not entry.when and not entry.program then return "needs when or program" end
-  if entry.program and entry.on ~= "command" then return "has program, which goes with commands" end
+  if not entry.when and not entry.names then return "needs when or program" end
+  if entry.names and entry.on ~= "command" then return "has program, which goes with commands" end
   return nil
 end
 

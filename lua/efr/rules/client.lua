@@ -376,6 +376,19 @@ function Client:test(files)
   return reply
 end
 
+---Whether a version in force has an entry of this kind: rule, exit, program, preset, hint. Without
+---one in force, anything may be there.
+---@param kind string
+---@return boolean
+function Client:has(kind)
+  if self.state == "none" then return false end
+  if self.state ~= "on" then return true end
+  for _, entry in ipairs(self.entries) do
+    if entry.kind == kind then return true end
+  end
+  return false
+end
+
 ---Hosts that the files name, as presets.
 ---@return {name: string, hosts: string[], file: string, line: integer}[]
 function Client:presets()

@@ -2,11 +2,11 @@
 -- certain and which only the shell will know.
 -- Must not know: rules, effects, programs. Runs in efrd, efr and the rules process. Pure.
 --
--- A command is {pos, stop, words, assigns, redirs}: words are strings, or false where the shell
--- expands something (a parameter, a glob, a substitution, a brace or a leading ~); assigns maps
--- names to a string or false; redirs are {op, fd, target = string|false}. Every simple command of
--- the line is there, also those inside substitutions, functions and compound commands, in the order
--- of their places.
+-- A command is {pos, stop, words, texts, assigns, redirs}: words are strings, or false where the
+-- shell expands something (a parameter, a glob, a substitution, a brace or a leading ~), and texts
+-- has the source of those; assigns maps names to a string or false; redirs are {op, fd, target =
+-- string|false}. Every simple command of the line is there, also those inside substitutions,
+-- functions and compound commands, in the order of their places.
 
 local M = {}
 
@@ -50,10 +50,13 @@ local function redirs_of(node)
 end
 
 local function command_of(node)
-  local words = {}
-  for i, word in ipairs(node.words or {}) do words[i] = M.literal(word) end
+  local words, texts = {}, {}
+  for i, word in ipairs(node.words or {}) do
+    words[i] = M.literal(word)
+    if not words[i] then texts[i] = word.text end
+  end
   return {
-    pos = node.pos, stop = node.stop, words = words, assigns = assigns_of(node),
+    pos = node.pos, stop = node.stop, words = words, texts = texts, assigns = assigns_of(node),
     redirs = redirs_of(node),
   }
 end

@@ -91,18 +91,19 @@ function Command:might_have(...)
   return false
 end
 
-local function split(words)
-  local args, operands, options_end = {}, {}, false
+local function split(words, sources)
+  local args, operands, texts, options_end = {}, {}, {}, false
   for i = 2, #words do
     local word = words[i]
     args[i - 1] = word
+    texts[i - 1] = word or sources[i] or "?"
     if word == "--" and not options_end then
       options_end = true
     elseif options_end or not word or word == "-" or word:sub(1, 1) ~= "-" then
       operands[#operands + 1] = word
     end
   end
-  return args, operands
+  return args, operands, texts
 end
 
 ---A command of rules/line as rules see it.
@@ -112,12 +113,12 @@ end
 ---@return string? name  of the program, without its directory
 function M.command(command, line)
   local words = command.words or {}
-  local args, operands = split(words)
+  local args, operands, texts = split(words, command.texts or {})
   local program = words[1] or nil
   local name = program and program:match("[^/]*$")
   local pos, stop = command.pos, command.stop
   return M.of({
-    program = program, name = name, args = args, operands = operands,
+    program = program, name = name, args = args, operands = operands, texts = texts,
     assigns = command.assigns or {}, redirs = command.redirs or {}, behind = command.behind or {},
     text = line and pos and stop and line:sub(pos, stop) or nil, pos = pos, stop = stop,
   }, Command), name

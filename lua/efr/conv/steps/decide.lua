@@ -11,6 +11,7 @@ local engine = require "efr.perm.engine"
 local events = require "efr.conv.events"
 local machine = require "efr.conv.machine"
 local modes = require "efr.perm.modes"
+local own_rules = require "efr.conv.own_rules"
 local prompt = require "efr.conv.prompt"
 local refuse = require "efr.conv.refuse"
 
@@ -151,6 +152,21 @@ local function full_is_off(turn)
     .. refusal } } }
 end
 
+local function input_of(turn, call)
+  return {
+    requirements = call.requirements,
+    tool = call.name,
+    mode = turn.settings.mode,
+    origin = turn.prompt.origin,
+    scope = { kind = turn.scope.kind, root = turn.project_root },
+    machine = call.machine,
+    rules = turn.app.config:get("permissions.rules"),
+    lua = call.lua,
+    facts = call.facts,
+    lines = call.lines,
+  }
+end
+
 local LAUNCHES <const> = { allow = "direct", ask = "direct", contain = "contained" }
 
 local function remember(turn, call, input, effect)
@@ -167,18 +183,12 @@ end
 function M.run(turn, call)
   local off = full_is_off(turn)
   if off then return deny(turn, call, off) end
-  local input = {
-    requirements = call.requirements,
-    tool = call.name,
-    mode = turn.settings.mode,
-    origin = turn.prompt.origin,
-    scope = { kind = turn.scope.kind, root = turn.project_root },
-    machine = call.machine,
-    rules = turn.app.config:get("permissions.rules"),
-    facts = call.facts,
-    lines = call.lines,
-  }
+  local input = input_of(turn, call)
   local decision = engine.decide(input)
+  if own_rules.ask_exits(turn, call, decision.exits) then
+    input = input_of(turn, call)
+    decision = engine.decide(input)
+  end
   call.decision = decision
   local effect = in_force(turn, call, decision)
   remember(turn, call, input, effect)

@@ -4,6 +4,7 @@
 
 local facts = require "efr.perm.facts"
 local machine = require "efr.conv.machine"
+local own_rules = require "efr.conv.own_rules"
 local refuse = require "efr.conv.refuse"
 local shell_call = require "efr.conv.shell_call"
 
@@ -77,6 +78,11 @@ function M.run(turn, call)
   call.machine = machine.facts(turn.app, turn)
   local ports = facts.ports(turn.app.ports.fs, turn.app.env.PATH, call.machine)
   call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
+  local added = own_rules.ask(turn, call)
+  if #added > 0 then
+    table.move(requirements, 1, #requirements, #added + 1, added)
+    call.requirements, call.facts, call.lines = facts.collect(ports, added, turn.home)
+  end
   return true
 end
 
