@@ -1,5 +1,6 @@
 -- efr explain: why a call ran, asked or was refused, and what efr would make of a line.
 
+local apply = require "efr.rules.apply"
 local conn = require "efr.cli.conn"
 local engine = require "efr.perm.engine"
 local explain = require "efr.perm.explain"
@@ -7,6 +8,7 @@ local facts = require "efr.perm.facts"
 local failure = require "efr.cli.failure"
 local machine = require "efr.perm.machine"
 local modes = require "efr.perm.modes"
+local own_rules = require "efr.cli.own_rules"
 local projects = require "efr.config.projects"
 
 local M = { summary = "why a call ran, asked or was refused" }
@@ -125,6 +127,32 @@ end
 
 -- One line --------------------------------------------------------------------------------------
 
+-- Puts the answer of the user's Lua rules into the engine's input.
+local function ask_rules(env, on, input, line)
+  if on.rules.state == "none" then
+    return
+  end
+  local facts_of_call = {
+    cwd = on.cwd, mode = input.mode, tool = "shell", origin = "cli", project = on.scope.root,
+    home = env.home,
+  }
+  local asked = { requirements = input.requirements }
+  local answer, question = own_rules.ask(on.rules, line, asked, facts_of_call)
+  input.lua = apply.input(answer, question)
+  local added = apply.requirements(answer)
+  if #added > 0 then
+    added[#added + 1] = { kind = "line", text = line.text, cwd = on.cwd }
+    input.requirements, input.facts = facts.collect(on.ports, added, env.home)
+  end
+  if on.rules:has("exit") then
+    asked.exits = engine.decide(input).exits
+    answer, question = own_rules.ask(on.rules, line, asked, facts_of_call)
+    local of_exits = apply.input(answer, question)
+    input.lua.exits = of_exits and of_exits.exits or {}
+    input.lua.failure = input.lua.failure or of_exits and of_exits.failure
+  end
+end
+
 local function of_line(env, on, line)
   local requirements, known, lines =
     facts.collect(on.ports, { { kind = "line", text = line, cwd = on.cwd } }, env.home)
@@ -133,6 +161,7 @@ local function of_line(env, on, line)
     requirements = requirements, tool = "shell", mode = mode, origin = "cli", scope = on.scope,
     machine = on.machine, rules = on.config:get("permissions.rules"), facts = known, lines = lines,
   }
+  ask_rules(env, on, input, lines[line])
   local data = explain.data(engine.decide(input), input, line)
   data.cwd, data.note = on.cwd, note or data.note
   return data
@@ -243,10 +272,18 @@ function M.run(args, env)
     return nil, ("there is no mode %s; the modes are %s"):format(on.mode,
       table.concat(modes.NAMES, ", ")), "EFR_USAGE"
   end
-  if args.batch then
-    return batch(env, on)
+  on.rules, message, code = own_rules.open(env)
+  if not on.rules then
+    return nil, message, code
   end
-  return show(env, args, of_line(env, on, table.concat(words, " ")))
+  local result
+  if args.batch then
+    result, message, code = batch(env, on)
+  else
+    result, message, code = show(env, args, of_line(env, on, table.concat(words, " ")))
+  end
+  on.rules:close()
+  return result, message, code
 end
 
 return M

@@ -2,7 +2,8 @@
 -- Owns: what these print. Must not know: what a rule can do; that is rules/api, in its own process.
 
 local client = require "efr.rules.client"
-local conn = require "efr.cli.conn"
+local own_rules = require "efr.cli.own_rules"
+local perm_line = require "efr.perm.line"
 
 local M = { summary = "check, test, explain your Lua rules" }
 
@@ -23,24 +24,6 @@ function M.add(parser)
   explain:option("--cwd", "the directory in which the line starts; default: this one")
   explain:argument("line", "the line; several words are joined with blanks"):args("+")
   parser:command("new", "write a rules.lua to start from"):add_help(false)
-end
-
--- A rules client of this command's own; its process ends with it.
-local function open(env)
-  local roots, message, code = conn.roots(env.ports, env.environ)
-  if not roots then
-    return nil, message, code
-  end
-  local exe
-  exe, message, code = env.ports.sys.exe_path()
-  if not exe then
-    return nil, message, code
-  end
-  local function quiet() end
-  return client.new {
-    ports = env.ports, efrd = (exe:gsub("[^/]*$", "efrd")), dir = roots.config.path,
-    log = { error = quiet, warn = quiet, info = quiet },
-  }
 end
 
 local function show_problem(env, problem)
@@ -187,20 +170,19 @@ function ACTIONS.explain(env, rules, args)
   if not config then
     return nil, message, code
   end
-  local line = table.concat(args.line, " ")
-  local parse, why = require("efr.perm.shell").parse(line)
-  if not parse then
-    env:say(("efr cannot read this line (%s); rules see it as a whole only"):format(why))
+  local line = perm_line.read(table.concat(args.line, " "))
+  if not line.ast then
+    env:say(("efr cannot read this line (%s); rules see it as a whole, and the names in it"):format(
+      line.why))
   end
-  local answer = rules:judge {
-    line = line, parse = parse, cwd = args.cwd or env.ports.uv.cwd(), home = env.home,
-    mode = args.mode or config:get("permissions.mode"), tool = "shell", origin = "shell",
-    requirements = {},
-  }
+  local answer = own_rules.ask(rules, line, { requirements = {} }, {
+    cwd = args.cwd or env.ports.uv.cwd(), home = env.home, tool = "shell", origin = "cli",
+    mode = args.mode or config:get("permissions.mode"),
+  })
   if answer.failed then
     return nil, answer.failed.text, "EFR_RULES"
   end
-  show_answer(env, answer, line)
+  show_answer(env, answer, line.text)
   return 0
 end
 
@@ -229,7 +211,7 @@ function ACTIONS.new(env, rules)
 end
 
 function M.run(args, env)
-  local rules, message, code = open(env)
+  local rules, message, code = own_rules.new(env)
   if not rules then
     return nil, message, code
   end

@@ -63,6 +63,15 @@ printf 'it("is wrong", function()\n  expect(judge("git push").effect).to.equal("
 ! text=$(efr rules test "$T/other.lua") || fail "a failed example counts as passed"
 contains "$text" 'other.lua:2: expected nil to equal "ask"'
 
+say "efr explain decides with them"
+text=$(efr explain 'ls; git push --force')
+contains "$text" '^decision  deny$'
+contains "$text" 'by rule [0-9]+ of the machine policy \(rules.lua:1\) for "git push --force": rewrites history'
+contains "$(efr explain deploy)" "read $HOME/key: "
+text=$(efr explain --mode auto -- 'hang')
+contains "$text" '^decision  ask'
+contains "$text" 'rules.lua:[5-8]: no answer within [0-9]+ ms'
+
 say "the daemon reads the files when they change"
 efr status >/dev/null
 shows() { python3 "$tests/e2e/until.py" "$limit" "$1" efr config show || fail "config show never had /$1/"; }

@@ -149,14 +149,14 @@ end
 local function nothing(self)
   retire(self)
   self.files, self.state, self.problem, self.sha256 = nil, "none", nil, nil
-  if self.good then self.ports.fs.unlink(self.good) end
+  if self.keep then self.ports.fs.unlink(self.good) end
   return true
 end
 
 local function accept(self, files, running, answer)
   put_in_force(self, files, running, answer)
   self.problem = nil
-  if self.good then
+  if self.keep then
     local sum, err = sources.keep(self.ports.fs, self.good, files)
     self.sha256 = sum
     if not sum then self.log:error("keep the last good rules: %s", err) end
@@ -443,6 +443,7 @@ end
 ---@field efrd string  the program that runs the role
 ---@field dir string  config root
 ---@field good string?  file of the last good version; nil: none is read or kept
+---@field keep boolean?  false: the file is only read
 ---@field log table  error, warn, info
 ---@field on_notice fun(text: string)?  one line for the user
 
@@ -450,6 +451,7 @@ end
 function M.new(deps)
   return setmetatable({
     ports = deps.ports, efrd = deps.efrd, dir = deps.dir, good = deps.good, log = deps.log,
+    keep = deps.good ~= nil and deps.keep ~= false,
     on_notice = deps.on_notice or function() end, state = "new", failures = {}, entries = {},
     printed = {},
   }, Client)
