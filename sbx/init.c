@@ -1,6 +1,7 @@
 /* See init.h. */
 #include "init.h"
 
+#include "bounds.h"
 #include "broker.h"
 #include "caps.h"
 #include "channel.h"
@@ -96,6 +97,7 @@ static void build(const struct init_args *args, struct mount_result *mounts)
 {
     stage("identity");
     ns_map_ids(args->plan->uid, args->gid);
+    bounds_for_call(args->plan->uid);
     stage("network");
     ns_loopback_up();
     mount_all(args->plan, args->terminal, mounts);

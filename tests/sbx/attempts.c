@@ -41,6 +41,26 @@ static long any_socket(void)
     return socket((int)number(0), (int)number(1) | SOCK_CLOEXEC, (int)number(2));
 }
 
+/* Children until the kernel refuses one; prints why and, rounded, how many. */
+static long bomb(void)
+{
+    long made = 0;
+    pid_t pid;
+    while ((pid = fork()) != 0) {
+        if (pid < 0) {
+            (void)printf("%s after %s8000\n", strerrorname_np(errno),
+                         made > 8000 ? "more than " : "at most ");
+            (void)fflush(stdout);
+            return number(0) ? pause() : 0;
+        }
+        made++;
+        if (made > 20000)
+            return -1;
+    }
+    (void)pause();
+    _exit(0);
+}
+
 static long any_pair(void)
 {
     int ends[2];
@@ -277,6 +297,7 @@ static const struct attempt {
     {"mknod", mknod_call},
     {"utimes", utimes_call},
     {"setxattr", setxattr_call},
+    {"bomb", bomb},
     {"chown", chown_call},
     {"truncate", truncate_call},
     {"removexattr", removexattr_call},

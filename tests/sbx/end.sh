@@ -141,7 +141,25 @@ OUT=$(cat "$W/out")
 expect "pid 1 killed" 125 "*pid 1: it ended without a report"
 gone "and nothing is left"
 
-# A fork bomb and a full /dev/shm end with the call.
+# A fork bomb stops at the call's own limit: meanwhile the same user can start processes outside,
+# and everything ends with the call. Root has a limit from Linux 6.14 on.
+limit=$(uname -r | awk -F. '{ print ($1 > 6 || ($1 == 6 && $2 >= 14)) }')
+pid_max=$(cat /proc/sys/kernel/pid_max)
+if [ "$(id -u)" != 0 ] || [ "$limit" = 1 ]; then
+    : >"$W/project/full"
+    plan sh -c "'$W/bin/attempts' bomb 1 >'$W/project/full'"
+    "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null >"$W/out" 2>&1 &
+    launcher=$!
+    until [ -s "$W/project/full" ] || ! kill -0 $launcher 2>/dev/null; do read -rt 0.05 <> <(:); done
+    is "a fork bomb stops" "EAGAIN after more than 8000" "$(cat "$W/project/full")"
+    is "and others can still start" 3 "$(bash -c '(exit 3); echo $?')"
+    works "and other calls too" sh -c 'sh -c true'
+    kill -KILL $launcher
+    wait $launcher 2>/dev/null
+fi
+is "the limit of the machine is as before" "$pid_max" "$(cat /proc/sys/kernel/pid_max)"
+sbx cat /proc/self/oom_score_adj
+expect "a call ends first when memory runs out" 0 500
 sbx bash -c "$HOLD; ulimit -u 400; b() { b | b & }; b 2>/dev/null; exit 0"
 gone "a fork bomb ends with the call"
 finish

@@ -27,15 +27,20 @@ coproc SERVE { exec /usr/bin/python3 "$W/bin/serve.py" "$W/outside/sock" H; }
 HOST=$SERVE_PID
 read -r _ <&"${SERVE[0]}"
 
+unsafe() { # FORM MODE
+    plan "$W/bin/socket_race" "$2" "$W/outside/sock" $rounds
+    OUT=$(EFR_SBX_TEST_UNSAFE=$1 "$W/bin/efr-sbx-unsafe" run --call-dir "$CALL" 2>&1 </dev/null)
+    STATUS=$?
+}
 race() { # MODE UNSAFE-FORM...
     local mode=$1 form
     shift
     sbx "$W/bin/socket_race" "$mode" "$W/outside/sock" $rounds
     expect "race: $mode" 0 "$mode: 0 escapes, both sides seen"
+    unsafe wait "$mode"
+    expect "race: $mode, with a moment between check and use" 0 "$mode: 0 escapes, both sides seen"
     for form in "$@"; do
-        plan "$W/bin/socket_race" "$mode" "$W/outside/sock" $rounds
-        OUT=$(EFR_SBX_TEST_UNSAFE=$form "$W/bin/efr-sbx-unsafe" run --call-dir "$CALL" 2>&1 </dev/null)
-        STATUS=$?
+        unsafe "$form" "$mode"
         expect "race: $mode (control: $form gets out)" 1 "$mode: 1 escapes*"
     done
 }

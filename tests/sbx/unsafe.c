@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define MOMENT_US 20
 #define VARIABLE "EFR_SBX_TEST_UNSAFE"
 
 bool unsafe_form(const char *name)
@@ -18,7 +19,8 @@ bool unsafe_form(const char *name)
 
 __attribute__((constructor)) static void refuse_without_a_form(void)
 {
-    if (unsafe_form("continue") || unsafe_form("path") || unsafe_form("no-landlock"))
+    if (unsafe_form("continue") || unsafe_form("path") || unsafe_form("no-landlock") ||
+        unsafe_form("wait"))
         return;
     (void)fputs(
         "efr-sbx-unsafe: for control runs of tests only, see tests/sbx/unsafe.h\n",
@@ -29,6 +31,7 @@ __attribute__((constructor)) static void refuse_without_a_form(void)
 int unsafe_connect(pid_t tid, int taken, const char *path, const struct sockaddr *address,
                    socklen_t len)
 {
+    (void)usleep(MOMENT_US);
     if (unsafe_form("continue")) {
         errno = UNSAFE_CONTINUE;
         return -1;

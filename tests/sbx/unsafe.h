@@ -3,7 +3,9 @@
  * alone, whose sources are those of efr-sbx with EFR_SBX_TEST_UNSAFE set.
  * EFR_SBX_TEST_UNSAFE in the environment names the form: continue (the broker checks, then the
  * kernel goes on with the caller's own connect), path (it checks a descriptor, then connects by
- * the path), no-landlock. Without it the program does not start. */
+ * the path), no-landlock, or wait (as it ships). In each, the broker waits a moment between
+ * check and use, so that a race is met on a busy machine too. Without the variable the program
+ * does not start. */
 #ifndef EFR_TEST_SBX_UNSAFE_H
 #define EFR_TEST_SBX_UNSAFE_H
 
