@@ -50,6 +50,8 @@ shows ".*/config.toml: fine" efr config check
 grep -A1 '^#mode = "cautious"$' "$file" | grep -qx 'mode = "auto"' || fail "not below its comment"
 shows 'mode = "auto"  # file' efr config show
 shows '# efrd does not run' efr config show
+shows 'permissions.mode = "auto"  # file' efrd --print-config
+shows 'sandbox.mask = \[\]  # default' efrd --print-config
 cp "$file" "$T/before"
 refuses 2 'permissions.mode must be one of' efr config set permissions.mode fast
 refuses 2 'unknown key permissions.moed' efr config set permissions.moed auto

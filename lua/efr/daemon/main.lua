@@ -2,6 +2,7 @@
 -- Main thread of efrd; run is called in a coroutine.
 local app = require "efr.daemon.app"
 local async = require "efr.util.async"
+local lines = require "efr.config.lines"
 local log = require "efr.util.log"
 local status = require "efr.daemon.status"
 
@@ -18,24 +19,17 @@ local function write_out(ports, text)
   end
 end
 
-local function shown(json, value)
-  if value == nil then
-    return "(unset)"
-  end
-  return assert(json.encode(value, { sort = true }))
-end
-
 local function print_config(self)
   local ok, err = self:load_settings()
   if not ok then
     return nil, err
   end
-  local lines = {}
+  local out = {}
   for _, entry in ipairs(self.config:all()) do
-    lines[#lines + 1] = ("%s = %s  # %s\n"):format(entry.name,
-      shown(self.ports.json, entry.value), entry.source)
+    local value = entry.value == nil and "(unset)" or lines.value(entry.value)
+    out[#out + 1] = ("%s = %s  # %s\n"):format(entry.name, value, entry.source)
   end
-  write_out(self.ports, table.concat(lines))
+  write_out(self.ports, table.concat(out))
   return 0
 end
 
