@@ -2,7 +2,7 @@
 # The settings: efr config set, unset, check, edit, schema and show on a real file, with and without a
 # daemon, through a link; and the live reload of a running daemon: a file written in place, one that
 # is renamed over the old one, a link with another target, a broken file, a key that needs a restart,
-# projects.toml by hand. What an editor of the text keeps is in spec/config/edit_spec.lua.
+# projects.toml by hand, a terminal that is told. What an editor of the text keeps is in spec/config/edit_spec.lua.
 . "$(dirname "$0")/lib.sh"
 new_home
 file=$HOME/.config/efr/config.toml
@@ -99,6 +99,17 @@ printf 'return function() return { text = "hello" } end\n' | model
 efr status >/dev/null
 cp "$dots/efr.toml" "$T/good.toml"
 
+# A terminal with a conversation, which is told of errors.
+python3 - "$tests/e2e" "$run/daemon.sock" "$P" <<'PY'
+import sys, uuid
+sys.path.insert(0, sys.argv[1])
+from client import Client
+Client(sys.argv[2]).request("prompt.send", {
+    "command_id": str(uuid.uuid4()), "text": "hello",
+    "context": {"pwd": sys.argv[3], "tty": "/dev/pts/4077"}})
+PY
+notices=$run/notices/pts-4077
+
 # In place.
 printf 'nonsense = 1\n' >>"$dots/efr.toml"
 status 'c.get("reload_error") and c["reload_error"]["line"] == 7 and c["reload_error"]["key"] == "permissions.nonsense"'
@@ -106,6 +117,8 @@ shows 'config error .* line 7 column 1: unknown key permissions.nonsense' efr st
 refuses 1 'line 7 column 1: unknown key permissions.nonsense' efr config show
 refuses 1 'unknown key permissions.nonsense' efr config reload
 refuses 1 'unknown key permissions.nonsense' efr config set log debug
+[[ $(grep -c 'config.toml has an error; the old settings stay: line 7 column 1: unknown key' "$notices") == 1 ]] ||
+    fail "the terminal is not told once: $(cat "$notices")"
 shows 'permissions.nonsense is taken out of .*' efr config unset permissions.nonsense
 same "$dots/efr.toml" "$T/good.toml"
 printf 'nonsense = 2\n' >>"$dots/efr.toml"
@@ -124,6 +137,7 @@ mv -T "$HOME/.config/efr/link.new" "$file"
 status 'c["restart_needed"] == ["model.provider"]'
 shows 'restart for *model.provider' efr status
 shows 'restart efrd to apply: model.provider' efr config reload
+grep -qx 'efr: restart efrd to apply: model.provider' "$notices" || fail "the terminal is not told of the restart"
 shows 'restart_needed = \["model.provider"\]' efr config show
 # The new target is watched from now on, the old one no more.
 printf 'broken' >"$dots/efr.toml"
