@@ -167,7 +167,7 @@ local ROWS <const> = {
 ---The exit that a write needs.
 ---@param path string  in normal form
 ---@param maker string?  what makes it, as in 11.2
----@param call { machine: table, write_roots: string[], floors: table[],
+---@param call { machine: table, write_roots: string[], floors: table,
 ---  target: fun(path: string): string? }
 ---  target: "file", "dir", "other", "missing", nil = not known
 ---@return table? exit

@@ -128,16 +128,17 @@ local function view(name, why)
 end
 
 local function mount_views(call, commands, emit, out)
-  local seen = false
+  local seen, outside = false, false
   for _, cmd in ipairs(commands) do
     local what = mounts_of(call, cmd)
     seen = seen or what == "view"
     if what == "outside" then
+      outside = true
       emit("outside", { target = cmd.name, read_only = true,
         why = cmd.name .. " shows the sandbox's mounts inside" })
     end
   end
-  if seen then out[#out + 1] = view("mount", "it only lists mounts, from a snapshot") end
+  if seen and not outside then out[#out + 1] = view("mount", "it only lists mounts, from a snapshot") end
 end
 
 ---Adds the views of a line, and reports the exits that a missing view leaves.

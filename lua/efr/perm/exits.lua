@@ -54,7 +54,7 @@ end
 
 local function prepare(call)
   call.write_roots = write_roots(call)
-  call.floors = list.extend(floors.personal(call.machine.home), call.machine.floors)
+  call.floors = floors.places(call.machine)
   call.target = target_of(call)
   function call.opened(path) return judge_path.opened(call, path) end
 end
@@ -97,7 +97,7 @@ local function of_paths(call, items, makers, add)
       local found
       if item.kind == "write" then
         found = exit_paths.write(written(call, item, path, makers), makers[path], call)
-      elseif not item.tree then
+      else
         found = exit_paths.read(path, call)
       end
       if found then add(found) end

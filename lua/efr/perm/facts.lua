@@ -176,9 +176,17 @@ end
 local UNKNOWN_CODE <const> = { state = "unknown" }
 
 local function add_git_code(ports, line, item, home, facts)
-  if facts.git_code or not line.ast or not read_only.uses_git(line.ast) then return end
-  local places = line_paths.git_places(line.ast, { cwd = item.cwd, home = home })
-  facts.git_code = places and ports.git_code and ports.git_code(places) or UNKNOWN_CODE
+  if not ports.git_code then
+    facts.git_code = UNKNOWN_CODE
+    return
+  end
+  local may = line.ast and line.text:find("git", 1, true)
+  if not may or not read_only.uses_git(line.ast) then return end
+  local places = line_paths.git_places(line.ast,
+    { cwd = item.cwd, home = home, commands = line_of.found(line) })
+  local found = places and ports.git_code(places) or UNKNOWN_CODE
+  -- Of several lines the worst counts.
+  if not facts.git_code or found.state ~= "clean" then facts.git_code = found end
 end
 
 ---What a call requires, with what its lines declare, and the facts about it.
@@ -197,7 +205,8 @@ function M.collect(ports, requirements, home)
       lines[item.text] = line
       local declared, flags
       if line.ast then
-        declared, flags = line_paths.declare(line.ast, { cwd = item.cwd, home = home })
+        declared, flags = line_paths.declare(line.ast,
+          { cwd = item.cwd, home = home, commands = line_of.found(line) })
       else
         declared, flags = line_paths.opaque(item.text)
       end

@@ -31,20 +31,30 @@ M.AGENTS = {
 
 local GIT_NAMES <const> = { config = true, ["config.worktree"] = true, hooks = true }
 
----The floors below a home directory.
----@param home string
----@return {path: string, group: string}[]
-function M.personal(home)
+---The groups of all floors with a fixed place, by their paths.
+---@param machine table  prepared
+---@return table<string, string>
+function M.places(machine)
   local out = {}
   local function add(names, group)
-    for _, name in ipairs(names) do
-      out[#out + 1] = { path = home .. "/" .. name, group = group }
-    end
+    for _, name in ipairs(names) do out[machine.home .. "/" .. name] = group end
   end
   add(M.STARTUP, "startup")
   add(M.AUTOSTART, "autostart")
   add(M.TOOLS, "tool")
+  for _, floor in ipairs(machine.floors) do out[floor.path] = floor.group end
   return out
+end
+
+-- The group of the floor at or above a path.
+local function fixed_group(path, places)
+  local slash = path:find("/", 2, true)
+  while slash do
+    local group = places[path:sub(1, slash - 1)]
+    if group then return group end
+    slash = path:find("/", slash + 1, true)
+  end
+  return places[path]
 end
 
 -- `.git` itself, and what is git's settings and hooks below it.
@@ -68,13 +78,12 @@ end
 
 ---The group of the floor at or above a path.
 ---@param path string  in normal form
----@param places {path: string, group: string}[]  in normal form: personal() and the machine's own
+---@param places table<string, string>  what places() returned
 ---@param projects string[]  roots of the registered projects
 ---@return string? group  nil when no floor is there
 function M.group(path, places, projects)
-  for _, floor in ipairs(places) do
-    if paths.within(path, floor.path) then return floor.group end
-  end
+  local group = fixed_group(path, places)
+  if group then return group end
   if is_git_surface(path) then return "git" end
   if agent_name(path, projects) then return "agent" end
   return nil

@@ -4,7 +4,7 @@
 -- have limits, behind which a path may be anywhere.
 --
 -- line_paths.declare(ast, ctx) -> paths, flags
---   ctx    {cwd, home}, absolute
+--   ctx    {cwd, home, commands?}: absolute; commands: what lenient.commands(ast) gave, if known
 --   paths  {{path, access = "read"|"write", tree?, contents?, below?, unknown?, why}...}
 --     path     absolute, as the line names it (`..` still in it, so that links can be resolved)
 --     tree     a read of everything below
@@ -66,7 +66,7 @@ end
 
 local function walk(ast, ctx, each)
   local places = Places.new(ctx)
-  local commands = lenient.commands(ast)
+  local commands = ctx.commands or lenient.commands(ast)
   for _, command in ipairs(commands) do
     places:enter(command)
     if each then each(command, places) end

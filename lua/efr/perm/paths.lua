@@ -9,9 +9,10 @@
 
 local hidden_names = require "efr.perm.hidden_names"
 local list = require "efr.util.list"
-local text = require "efr.util.text"
 
 local M = {}
+
+local SLASH <const> = 47
 
 -- Below the home directory, with everything under them.
 local HOME_SECRETS <const> = {
@@ -52,7 +53,9 @@ end
 ---@param dir string
 ---@return boolean
 function M.within(path, dir)
-  return dir == "/" or path == dir or text.starts_with(path, dir .. "/")
+  if dir == "/" or path == dir then return true end
+  local size = #dir
+  return path:byte(size + 1) == SLASH and path:sub(1, size) == dir
 end
 
 ---Whether path is strictly below dir.
@@ -107,6 +110,27 @@ end
 ---@field floors {path: string, group: string}[]?  more places that stay read-only
 
 local Prepared = {}
+
+-- Lists in which a path is looked up often.
+local LOOKED_UP <const> = {
+  "secrets", "sealed", "write_sealed", "masks", "scratch", "config_roots",
+}
+
+-- Beside a list of places: `at`, a set of them, and `above`, a set of all directories above one.
+local function index(places)
+  local at, above = {}, {}
+  for i = 1, #places do
+    local path = places[i]
+    at[path] = true
+    if path ~= "/" then above["/"] = true end
+    local slash = path:find("/", 2, true)
+    while slash do
+      above[path:sub(1, slash - 1)] = true
+      slash = path:find("/", slash + 1, true)
+    end
+  end
+  places.at, places.above = at, above
+end
 
 local function rewrite(normal, prepared)
   for _, alias in ipairs(prepared.aliases) do
@@ -169,6 +193,7 @@ function M.prepare(machine)
   for _, name in ipairs(HOME_SECRETS) do out.secrets[#out.secrets + 1] = home .. "/" .. name end
   for _, path in ipairs(SYSTEM_SECRETS) do out.secrets[#out.secrets + 1] = path end
   out.secrets[#out.secrets + 1] = out.sealed[1]
+  for _, name in ipairs(LOOKED_UP) do index(out[name]) end
   return out
 end
 
@@ -182,18 +207,21 @@ function M.normalise(path, machine)
   return normal and rewrite(normal, M.prepare(machine))
 end
 
-local function any_within(path, roots)
-  for _, root in ipairs(roots) do
-    if M.within(path, root) then return true end
+-- Whether a path is at or below one of the places, by looking up each of its parents.
+local function any_within(path, places)
+  local at_or_above = places.at
+  if at_or_above[path] or at_or_above["/"] then return true end
+  local slash = path:find("/", 2, true)
+  while slash do
+    if at_or_above[path:sub(1, slash - 1)] then return true end
+    slash = path:find("/", slash + 1, true)
   end
   return false
 end
 
-local function any_below(dir, roots)
-  for _, root in ipairs(roots) do
-    if M.below(root, dir) then return true end
-  end
-  return false
+-- Whether one of the places lies strictly below a directory.
+local function any_below(dir, places)
+  return places.above[dir] == true
 end
 
 -- Secrets --------------------------------------------------------------------------------------
