@@ -187,7 +187,7 @@ function Gen:compound(depth)
       .. "; done" end,
     function() return "for i (a 'b c') " .. self:simple(depth - 1) end,
     function() return "for i in a b; { " .. list() .. " }" end,
-    function() return "for ((i = 0; i < 2; i++)); do " .. list() .. "; done" end,
+    function() return "for ((k = 0; k < 2; k++)); do " .. list() .. "; done" end,
     function() return "for i j in a b c\ndo\n" .. list() .. "\ndone" end,
     function() return "foreach i (a b)\n" .. list() .. "\nend" end,
     function() return "while g no; do " .. list() .. "; done" end,

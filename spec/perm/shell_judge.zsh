@@ -7,7 +7,13 @@
 emulate -R zsh
 [[ -z $3 ]] || setopt $3
 zmodload zsh/parameter
+# For lines that were changed at random: no flood of processes or of output.
+ulimit -u 400
+ulimit -f 200000
+integer _count=0
 _record() {
+  # Ends an endless loop.
+  (( ++_count < 60 )) || exit 1
   builtin print -rNu9 -- R $_n $# "${@//$'\0'/?}"
 }
 f() { _record f "$@" }
@@ -36,7 +42,7 @@ _all=("${(@0)$(<$1)}")
 exec 9>>$2
 for (( _n = 1; _n < $#_all; _n++ )); do
   (
-    ulimit -t 2; ulimit -f 2000
+    ulimit -t 1
     { eval "$_all[_n]" } always { TRY_BLOCK_ERROR=0; wait }
   ) </dev/null >/dev/null 2>&1
 done

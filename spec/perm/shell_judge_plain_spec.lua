@@ -33,7 +33,7 @@ describe("literal lines", function()
   it("have the words that zsh runs", function()
     local gen = generator.new(11)
     local compared = 0
-    compare.each(200, 8000, function() return gen:plain_line() end, function(line, asked)
+    compare.each(200, 9000, function() return gen:plain_line() end, function(line, asked)
       local tree = shell.parse(line)
       if not asked.parses then
         return

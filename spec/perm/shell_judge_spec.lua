@@ -26,7 +26,7 @@ end
 describe("lines of every construct", function()
   it("run nothing that the grammar does not hold", function()
     local gen = generator.new(12)
-    local counts = check_all(200, 7000, function() return gen:line() end)
+    local counts = check_all(200, 6000, function() return gen:line() end)
     -- What zsh takes, the grammar takes.
     assert(counts.accepted > 0.85 * counts.seen)
     assert(counts.opaque < 0.005 * counts.seen, counts.opaque)

@@ -33,7 +33,8 @@
 --   command   body = list, form ("$(" or "`"), quote
 --   process   dir ("<", ">", "="), body = list
 --   arith     text, parts, quote                            array  values (words)
---   brace     items (words), or from, to, step (strings); one item: a range that zsh knows later
+--   brace     items (words), or from, to, step (strings)
+--   range     word: braces around .. that may be a range or stay as they are
 --   escape    text: $'...' with an escape that has no sure bytes (NUL, beyond ASCII, \M, \C)
 --   unknown   why, text, and what was read
 -- Comments are dropped; the outermost list then has comments = true. Aliases are only words.

@@ -10,7 +10,7 @@ local words = require "efr.perm.words"
 
 local M = {}
 
-local C, Cc, Cf, Cp, Ct = lpeg.C, lpeg.Cc, lpeg.Cf, lpeg.Cp, lpeg.Ct
+local C, Cc, Cf, Cg, Cp, Ct = lpeg.C, lpeg.Cc, lpeg.Cf, lpeg.Cg, lpeg.Cp, lpeg.Ct
 local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
 
 local ipairs = ipairs
@@ -287,9 +287,13 @@ end
 
 -- Groups and functions -------------------------------------------------------------------------
 
-local function make_function(simple, body)
-  return { kind = "func", pos = simple.pos, stop = body.stop, names = simple.words, body = body,
-    assigns = simple.assigns[1] and simple.assigns or nil, redirs = simple.redirs }
+local function make_function(simple, body, redirs)
+  local all, last = simple.redirs, redirs[#redirs] or body
+  for _, redir in ipairs(redirs) do
+    all[#all + 1] = redir
+  end
+  return { kind = "func", pos = simple.pos, stop = last.stop, names = simple.words, body = body,
+    assigns = simple.assigns[1] and simple.assigns or nil, redirs = all }
 end
 
 local function split(captured)
@@ -321,7 +325,8 @@ local function function_rules(rules)
       * Ct(P(true)) * enter * body * leave * rest * Cp() / make_anonymous
     + Cp() * keyword "function" * enter * need(names, "name of a function") * blanks * P "()" ^ -1
       * body * leave * redirs * Cp() / make_anonymous
-  rules.named = Cf(V "simple" * (blanks * "()" * enter * body * leave) ^ -1, make_function)
+  rules.named = Cf(V "simple" * Cg(blanks * "()" * enter * body * leave * redirs) ^ -1,
+    make_function)
 end
 
 local function with_redirs(node, redirs)

@@ -25,9 +25,9 @@ local alpha = R("az", "AZ", "\128\255") + "_"
 local digit = R "09"
 M.ident = alpha * (alpha + digit) ^ 0
 
--- A word ends before one of these; the last forms are a backslash-newline, which zsh drops, and the
--- `}` that zsh takes off the end of a word.
-local stop_char = S " \t\n;&|<>()" + -P(1)
+-- A word ends before one of these; ( goes on with it, as a glob. The last forms of word_end are a
+-- backslash-newline, which zsh drops, and the `}` that zsh takes off the end of a word.
+local stop_char = S " \t\n;&|<>)" + P "()" + -P(1)
 local joint = P "\\\n" ^ 1
 M.word_end = #stop_char + #(joint * stop_char) + #("}" * stop_char)
 
@@ -189,7 +189,7 @@ local function make_brace(pos, text, items, closed)
   if from then
     return { t = "brace", pos = pos, stop = stop, from = from, to = to, step = step }
   end
-  return { t = "brace", pos = pos, stop = stop, items = items }
+  return { t = "range", pos = pos, stop = stop, word = inner }
 end
 
 local function brace()
@@ -231,10 +231,11 @@ end
 
 -- A backslash-newline inside a word: dropped where the characters around it make nothing together.
 local letter = R("az", "AZ", "09") + S "_/.:-"
-local joined_argument = "\\\n" * (joint ^ 0 * #stop_char + B(S "'\")]," * P "\\\n")
+local argument_end = #(S " \t\n;&|)" + "()" + -P(1))
+local joined_argument = "\\\n" * (joint ^ 0 * argument_end + B(S "'\")]," * P "\\\n")
   + B(letter * "\\\n") * #(letter + S "'\"") + B("{\\\n") * #S "'\""
   + missing "line continuation inside a word")
-local joined_command = "\\\n" * (joint ^ 0 * #stop_char
+local joined_command = "\\\n" * (joint ^ 0 * argument_end
   + missing "line continuation inside a word")
 
 local quoted = V "single_quoted" + V "double_quoted" + V "dollar" + V "backquote"
@@ -252,8 +253,8 @@ local tail_brace = C("}" * -(joint ^ -1 * stop_char)) / plain
 local function shell_rules(rules)
   rules.argument_part = run(PLAIN_STOPS) + quoted + globs + V "brace" + V "glob_group" + V "process"
     + joined_argument + backslash + tail_brace
-  rules.command_part = run(PLAIN_STOPS) + quoted + globs + V "brace" + V "process"
-    + joined_command + backslash + tail_brace
+  rules.command_part = run(PLAIN_STOPS) + quoted + globs + V "brace" + V "glob_group"
+    + V "process" + joined_command + backslash + tail_brace
   rules.value_part = V "argument_part" + C "}" / plain
   rules.brace_part = run(PLAIN_STOPS .. ",") + quoted + globs + V "brace" + V "glob_group"
     + V "process" + joined_argument + backslash
@@ -288,7 +289,7 @@ function M.add(rules)
   shell_rules(rules)
   start_rules(rules)
   local quick = Cp() * C((1 - S(PLAIN_STOPS .. "=")) * (1 - S(PLAIN_STOPS)) ^ 0)
-    * #(S " \t\n;&|)" + -P(1)) / make_plain
+    * argument_end / make_plain
   rules.argument = quick + word_of(V "start" * V "argument_part" ^ 0 + V "argument_part" ^ 1)
   rules.command_word = quick + word_of(V "start" * V "command_part" ^ 0 + V "command_part" ^ 1)
   rules.value = word_of((V "start" + joint * #S "'\"") ^ -1 * V "value_part" ^ 0)

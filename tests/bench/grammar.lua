@@ -1,0 +1,38 @@
+-- The parse of a shell line: microseconds for 20, 200, 2,000 and 64,000 bytes of ordinary commands,
+-- and lines of 64 KiB that hold as much as one may.
+dofile((os.getenv("EFR_SOURCE") or ".") .. "/spec/helper.lua")
+local shell = require "efr.perm.shell"
+
+local UNIT <const> = [[cd ~/p/app && git log --oneline -n 20 -- "src/$x" | head -n 5; ]]
+  .. [[for f in a b; do echo "$f: $(wc -l < $f)" 2>/dev/null; done; ls -la **/*.lua(.) > out.txt; ]]
+  .. "grep -rn 'foo bar' lua/ spec/ || true\n"
+local TEXT <const> = "cat > notes.txt <<'END'\n"
+  .. ("a line of a text that a model writes to a file\n"):rep(1330) .. "END\n"
+
+local function median(times, line)
+  local samples = {}
+  for i = 1, times do
+    local start = os.clock()
+    shell.parse(line)
+    samples[i] = (os.clock() - start) * 1e6
+  end
+  table.sort(samples)
+  return samples[(times + 1) // 2]
+end
+
+local function row(name, line, times)
+  local us = median(times, line)
+  local tree, why = shell.parse(line)
+  print(("%-44s %7d bytes %10.1f us %8.0f ns/byte  %s"):format(name, #line, us, us * 1000 / #line,
+    tree and "" or "opaque: " .. why))
+end
+
+print("the grammar of the shell")
+row("one command", "ls -la /usr/share/do", 2000)
+row("ordinary commands", UNIT, 1000)
+row("ordinary commands", UNIT:rep(10), 100)
+row("ordinary commands", UNIT:rep(64000 // #UNIT), 9)
+row("a here-document", TEXT, 100)
+for _, unit in ipairs { "a;", "*a", "$x ", "`a` ", "[[ a = b ]];", "a | ", "((1));", "{a,b}" } do
+  row("64 KiB of " .. unit, unit:rep(65536 // #unit), 5)
+end
