@@ -38,8 +38,10 @@
 /* A process whose parent vanished in a way that the kernel did not report ends itself. */
 #define REQUEST_MAX_S 30
 
-/* Instructions between two notes of the line that runs. */
-#define NOTE_EVERY 10000
+/* A message that takes more processor time than this also notes the line that runs, once
+ * every so many instructions. Before that it costs nothing. */
+#define SLOW_US 10000
+#define NOTE_EVERY 1000
 
 int luaopen_lpeg(lua_State *L); /* Debian's lua-lpeg-dev has no header */
 
@@ -51,8 +53,9 @@ static const int syscalls[] = {
     SYS_exit,      SYS_exit_group,    SYS_futex,
 };
 
-static char *page; /* shared with efrd */
-static int locked; /* from then on no file can be read */
+static char *page;        /* shared with efrd */
+static lua_State *main_L; /* for the signal handler */
+static int locked;        /* from then on no file can be read */
 
 /* ---- notes for efrd ---- */
 
@@ -91,6 +94,14 @@ static void note_line(lua_State *L, lua_Debug *ar)
     note(text, (size_t)len);
 }
 
+/* SIGPROF: this message is slow. lua_sethook is made for signal handlers. A coroutine that
+ * runs already has a hook of its own, so there the note of the entry stays. */
+static void on_slow(int sig)
+{
+    (void)sig;
+    lua_sethook(main_L, note_line, LUA_MASKCOUNT, NOTE_EVERY);
+}
+
 /* note(text): what the process is about to run. */
 static int room_note(lua_State *L)
 {
@@ -98,17 +109,6 @@ static int room_note(lua_State *L)
     size_t len;
     const char *text = luaL_checklstring(L, 1, &len);
     note(text, len);
-    return 0;
-}
-
-/* follow(on): from now on also notes each line that runs for long. */
-static int room_follow(lua_State *L)
-{
-    lua_settop(L, 1);
-    if (lua_toboolean(L, 1))
-        lua_sethook(L, note_line, LUA_MASKCOUNT, NOTE_EVERY);
-    else
-        lua_sethook(L, NULL, 0, 0);
     return 0;
 }
 
@@ -214,7 +214,6 @@ static int set_up(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"compile", room_compile},
-        {"follow", room_follow},
         {"note", room_note},
         {"where", room_where},
         {NULL, NULL},
@@ -277,17 +276,27 @@ static int write_all(const char *data, size_t len)
     return 1;
 }
 
-static void limit_time(int seconds)
+static void start_clocks(void)
 {
-    struct itimerval limit = {.it_value = {.tv_sec = seconds}};
+    struct itimerval limit = {.it_value = {.tv_sec = REQUEST_MAX_S}};
+    struct itimerval slow = {.it_value = {.tv_usec = SLOW_US}};
     (void)setitimer(ITIMER_REAL, &limit, NULL); /* SIGALRM ends the process */
+    (void)setitimer(ITIMER_PROF, &slow, NULL);
+}
+
+static void stop_clocks(void)
+{
+    struct itimerval none = {0};
+    (void)setitimer(ITIMER_PROF, &none, NULL);
+    (void)setitimer(ITIMER_REAL, &none, NULL);
+    lua_sethook(main_L, NULL, 0, 0);
 }
 
 /* Gives one message to Lua and sends what it answers. Returns 0 when that failed: an answer
  * that is none is the end of the process, so that nobody waits for it. */
 static int answer(lua_State *L, const char *data, size_t len)
 {
-    limit_time(REQUEST_MAX_S);
+    start_clocks();
     lua_settop(L, 1);
     lua_pushvalue(L, 1);
     lua_pushlstring(L, data, len);
@@ -297,7 +306,7 @@ static int answer(lua_State *L, const char *data, size_t len)
     const char *out = lua_tolstring(L, -1, &out_len);
     int sent = write_all(out, out_len) && write_all("\n", 1);
     lua_settop(L, 1);
-    limit_time(0);
+    stop_clocks();
     return sent;
 }
 
@@ -364,6 +373,9 @@ int efr_rules_run(void)
     lua_State *L = luaL_newstate();
     if (!L)
         return EXIT_BUG;
+    main_L = L;
+    struct sigaction slow = {.sa_handler = on_slow, .sa_flags = SA_RESTART};
+    (void)sigaction(SIGPROF, &slow, NULL);
     lua_pushcfunction(L, set_up);
     if (lua_pcall(L, 0, 1, 0) != LUA_OK) {
         (void)fprintf(stderr, "efrd: rules: %s\n", lua_tostring(L, -1));

@@ -12,7 +12,7 @@ local function parse(line)
   return require("efr.perm.shell").parse(line)
 end
 
----@param native table  note, follow, where, compile of host/rules.c
+---@param native table  note, where, compile of host/rules.c
 ---@return fun(message: string): string
 function M.start(native)
   getmetatable("").__metatable = false -- else the user's code reaches the string library of ours

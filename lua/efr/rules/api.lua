@@ -149,6 +149,7 @@ function Api:add(kind, given)
   if #self.entries >= MAX_ENTRIES then wrong = ("more than %d entries"):format(MAX_ENTRIES) end
   if wrong then self:fail(kind, wrong) end
   entry.file, entry.line = self.native.where(1)
+  entry.place = ("%s:%d"):format(entry.file or "?", entry.line or 0)
   entry.index = #self.entries + 1
   self.entries[entry.index] = entry
 end

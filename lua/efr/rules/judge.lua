@@ -22,21 +22,24 @@ Judgement.__index = Judgement
 ---@field file string?
 ---@field line integer?
 
+-- Set by note_place: where the last error was raised.
+local where, file, line
+
+local function note_place(err)
+  file, line = where(1)
+  if type(err) == "string" or type(err) == "number" then return tostring(err) end
+  return "an error that is a " .. type(err)
+end
+
 ---Runs a function of the user. Raises a table {failure = ...} instead of its error.
 ---@param native table
----@param place {file: string?, line: integer?}
+---@param place {file: string?, line: integer?, place: string?}  place: both in one
 ---@param fn function
 ---@return any result
 function M.guarded(native, place, fn, ...)
-  local file, line
-  native.note(("%s:%d"):format(place.file or "?", place.line or 0))
-  native.follow(true)
-  local ok, result = xpcall(fn, function(err)
-    file, line = native.where(1)
-    if type(err) == "string" or type(err) == "number" then return tostring(err) end
-    return "an error that is a " .. type(err)
-  end, ...)
-  native.follow(false)
+  where, file, line = native.where, nil, nil
+  native.note(place.place or ("%s:%d"):format(place.file or "?", place.line or 0))
+  local ok, result = xpcall(fn, note_place, ...)
   if ok then return result end
   local message = type(result) == "string" and result or "an error without a text"
   -- An error of the api names its own place.

@@ -108,11 +108,9 @@ function M.start(deps)
   }, Process)
   local ok, err = spawn(self)
   if not ok then return nil, "start the rules process: " .. err end
-  self.pipe:read_start(function(read_err, chunk)
-    if self.ended then return end
-    if chunk then return on_bytes(self, chunk) end
-    -- The end of the process says why the socket ended.
-    if read_err then self:fail("read from the rules process: " .. read_err) end
+  -- Where the socket ends, the end of the process, or the time, says more.
+  self.pipe:read_start(function(_, chunk)
+    if chunk and not self.ended then on_bytes(self, chunk) end
   end)
   return self
 end

@@ -58,37 +58,40 @@ local function hits(wanted, word)
   return false
 end
 
-local function has(self, wanted)
-  for _, word in ipairs(self.args) do
+local function has(args, wanted)
+  for i = 1, #args do
+    local word = args[i]
     if word == "--" then return false end
     if word and hits(wanted, word) then return true end
   end
   return false
 end
 
-local function any(self, ...)
+local function any(args, ...)
   for i = 1, select("#", ...) do
     local wanted = select(i, ...)
     if type(wanted) ~= "string" then error("has() takes words", 3) end
-    if has(self, wanted) then return true end
+    if has(args, wanted) then return true end
   end
   return false
 end
 
-local Command = {}
-
--- Whether one of these words is certainly among the arguments.
-function Command:has(...)
-  return any(self, ...)
-end
-
--- The same, and true when an argument is not known before the shell runs.
-function Command:might_have(...)
-  if any(self, ...) or not self.program then return true end
-  for _, word in ipairs(self.args) do
-    if not word then return true end
+-- The methods of a command. They hold its plain data: rules ask them often.
+local function methods_of(program, args)
+  local methods = {}
+  -- Whether one of these words is certainly among the arguments.
+  function methods.has(_, ...)
+    return any(args, ...)
   end
-  return false
+  -- The same, and true when an argument is not known before the shell runs.
+  function methods.might_have(_, ...)
+    if any(args, ...) or not program then return true end
+    for i = 1, #args do
+      if not args[i] then return true end
+    end
+    return false
+  end
+  return methods
 end
 
 local function split(words, sources)
@@ -121,7 +124,7 @@ function M.command(command, line)
     program = program, name = name, args = args, operands = operands, texts = texts,
     assigns = command.assigns or {}, redirs = command.redirs or {}, behind = command.behind or {},
     text = line and pos and stop and line:sub(pos, stop) or nil, pos = pos, stop = stop,
-  }, Command), name
+  }, methods_of(program, args)), name
 end
 
 local Path = {}
