@@ -1,11 +1,8 @@
--- efr run: a command of the user's own in the sandbox, on the user's own terminal.
+-- efr run: a command of the user's own in the sandbox, on the user's own terminal. What most runs
+-- do not need (questions, rows of the view) is loaded only where it is used.
 
 local async = require "efr.util.async"
-local changes = require "efr.cli.view.changes"
 local conn = require "efr.cli.conn"
-local keys = require "efr.cli.keys"
-local projects = require "efr.config.projects"
-local screen = require "efr.cli.screen"
 
 local M = { summary = "run a command of yours in the sandbox" }
 
@@ -61,11 +58,11 @@ end
 
 -- One key on the terminal: y this time, p register, anything else no.
 local function ask(env, cwd)
-  local input = keys.open(env, false)
+  local input = require("efr.cli.keys").open(env, false)
   if not input then
     return nil
   end
-  local style = screen.style(env, 2)
+  local style = require("efr.cli.screen").style(env, 2)
   local text = env.ports.text.printable(cwd)
   env:err(style:row({
     { "write in ", "warning" }, { text, "code" }, { "? ", "warning" },
@@ -86,7 +83,7 @@ local function permit(env, link, cwd, write)
   if not result then
     return nil, message, code, data
   end
-  if projects.containing(result.projects or {}, cwd) or #write > 0 then
+  if require("efr.config.projects").containing(result.projects or {}, cwd) or #write > 0 then
     return true
   end
   local key = env:is_tty(0) and ask(env, cwd)
@@ -195,13 +192,17 @@ local function execute(env, path, call_dir)
 end
 
 local function print_end(env, result)
-  local style = screen.style(env, 2)
-  local row = changes.summary_row(result.changes, env.home)
+  local sandbox = type(result.sandbox) == "table" and result.sandbox or {}
+  local blocked_hosts = sandbox.blocked or {}
+  if not result.changes and #blocked_hosts == 0 then
+    return
+  end
+  local style = require("efr.cli.screen").style(env, 2)
+  local row = require("efr.cli.view.changes").summary_row(result.changes, env.home)
   if row then
     env:err(style:row(row) .. "\n")
   end
-  local sandbox = type(result.sandbox) == "table" and result.sandbox or {}
-  for _, blocked in ipairs(sandbox.blocked or {}) do
+  for _, blocked in ipairs(blocked_hosts) do
     env:err(style:row({ {
       env.ports.text.printable(("network: blocked %s:%s (%s)"):format(
         blocked.host, blocked.port, blocked.reason)), "muted",
@@ -209,6 +210,16 @@ local function print_end(env, result)
   end
 end
 
+local function ask_daemon(env, link, args, cwd, write)
+  return link:call("run.begin", {
+    argv = env.ports.json.array(args.command),
+    cwd = cwd,
+    write = write,
+    hosts = env.ports.json.array({}),
+  })
+end
+
+-- The usual run is in a project and is answered at once; else the user is asked.
 local function begin(env, link, args)
   local cwd = env.ports.uv.cwd()
   cwd = cwd and env.ports.fs.realpath(cwd)
@@ -219,17 +230,17 @@ local function begin(env, link, args)
   if not write then
     return nil, message, code
   end
-  local ok, data
+  local run, data
+  run, message, code, data = ask_daemon(env, link, args, cwd, write)
+  if run or code ~= "invalid" then
+    return run, message, code, data
+  end
+  local ok
   ok, message, code, data = permit(env, link, cwd, write)
   if not ok then
     return nil, message, code, data
   end
-  return link:call("run.begin", {
-    argv = env.ports.json.array(args.command),
-    cwd = cwd,
-    write = write,
-    hosts = env.ports.json.array({}),
-  })
+  return ask_daemon(env, link, args, cwd, write)
 end
 
 -- Words of a refusal about the sandbox itself end in the launcher's own code.
