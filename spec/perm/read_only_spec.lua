@@ -89,6 +89,13 @@ describe("perm.read_only", function()
     assert.same({ "10 a", "10 b", "8 ", "13 " }, out)
   end)
 
+  it("has a limit on the work of loops", function()
+    local values = ("a "):rep(64)
+    assert.is_true(judge("for i in " .. values .. "; do ls $i; done"))
+    assert.is_false(judge("for i in b " .. values .. "; do ls $i; done"))
+    assert.is_false(judge("for i in " .. values .. "; do " .. ("ls $i; "):rep(100) .. "done"))
+  end)
+
   it("names the part that it does not know", function()
     local ok, why, part = judge "ls; sort -o P f"
     assert.is_false(ok)

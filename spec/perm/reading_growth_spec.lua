@@ -68,9 +68,9 @@ describe("the work of the readings", function()
   for name, make in pairs(LINES) do
     it("grows linearly for " .. name, function()
       for reading, read in pairs(READINGS) do
-        local small, large = assert(shell.parse(make(150))), assert(shell.parse(make(300)))
+        local small, large = assert(shell.parse(make(250))), assert(shell.parse(make(500)))
         local before, after = steps(function() read(small) end), steps(function() read(large) end)
-        assert.is_true(after <= 2.6 * before + 60, ("%s: %d, then %d"):format(reading, before, after))
+        assert.is_true(after <= 3 * before + 60, ("%s: %d, then %d"):format(reading, before, after))
       end
     end)
   end

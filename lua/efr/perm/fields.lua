@@ -13,6 +13,8 @@
 local M = {}
 
 local FIELDS_MAX <const> = 128
+-- Longer words are not worth their work.
+local PARTS_MAX <const> = 256
 local PLAIN <const> = "^[%w%-_./:,+@%%=]*$"
 local OPERATORS <const> = "[~^#]"
 -- Sort by one of these, or test one of these. `e` and `+` run code.
@@ -261,11 +263,23 @@ local function is_joined(word)
   return false
 end
 
+-- The most frequent word: one plain text.
+local function plain_field(word)
+  local part = word.parts[1]
+  if word.parts[2] or not part or part.t ~= "lit" or part.quote then return nil end
+  local s = part.s
+  if s ~= word.text or not s:find(PLAIN) or s:sub(1, 1) == "=" then return nil end
+  return { text = s }
+end
+
 ---The one field of a word in the strict reading.
 ---@param word table
 ---@return table? field
 ---@return string? construct
 function M.strict(word)
+  local plain = plain_field(word)
+  if plain then return plain end
+  if #word.parts > PARTS_MAX then return nil, "length" end
   if is_joined(word) then return nil, "unfinished" end
   local field = { text = "" }
   for _, part in ipairs(word.parts) do
@@ -289,6 +303,9 @@ end
 ---@return table[]? fields
 ---@return string? construct
 function M.wide(word, scope)
+  local plain = plain_field(word)
+  if plain then return { plain } end
+  if #word.parts > PARTS_MAX then return nil, "length" end
   if is_joined(word) then return nil, "unfinished" end
   local first = word.parts[1]
   if first and first.t == "process" then return process_field(word, scope) end

@@ -17,7 +17,8 @@
 --     assigns    {{name, op, value = word?}...}
 --     redirs     {{op, fd?, target = word, write?, append?, heredoc?}...} of this command and of
 --                the compound commands around it; only on the outermost of wrapped commands
---     unread     true where a part of the line, or a line of text that a shell gets, is not known
+--     unread     true where a part of the line, or a line of text that a shell gets, is not known.
+--                Behind such a command a line that is too long gives every name in it as a command
 --     cwd_known  false behind a `cd`, `pushd`, `popd` or `chdir`, or behind a wrapper that moves
 --     displaced  a wrapper starts it in another directory
 --     piped      {from = command?, into = boolean}: its place in a pipeline; `from` is the command
@@ -31,6 +32,7 @@
 local loops = require "efr.perm.loops"
 local names = require "efr.perm.data.shell_words"
 local shell = require "efr.perm.shell"
+local tree = require "efr.perm.ast"
 local word_values = require "efr.perm.lenient_words"
 local wrappers = require "efr.perm.wrappers"
 
@@ -39,6 +41,8 @@ local M = {}
 -- Lines inside lines (`sh -c "sh -c ..."`), and wrappers before wrappers.
 local LINES_DEEP <const> = 4
 local WRAPPERS_DEEP <const> = 16
+-- Words of all commands together. Behind them the line is only searched for names.
+local WORK_MAX <const> = 8192
 
 local function base_name(text)
   return text:match("[^/]*$")
@@ -80,6 +84,14 @@ end
 
 local read, read_line
 
+-- A part of the line that is not known.
+local function unread(state)
+  state.out[#state.out + 1] = {
+    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, cwd_known = not state.moved,
+    unread = true,
+  }
+end
+
 local function is_builtin(name)
   return names.builtins[name or ""] or names.reserved[name or ""] or nil
 end
@@ -96,6 +108,7 @@ local function make_command(state, words, more)
   command.privileged = names.privileged[command.program or ""] or more.privileged
     or state.as_other
   if #more.wrappers == 0 or more.in_shell then command.builtin = is_builtin(name) end
+  state.work = state.work + #words + 1
   state.out[#state.out + 1] = command
   return command
 end
@@ -127,7 +140,7 @@ end
 local function inner_text(state, text, outer)
   if text == "" then return end
   if not text or state.deep >= LINES_DEEP or #text > state.budget then
-    make_command(state, {}, { wrappers = {} }).unread = true
+    unread(state)
     return
   end
   local as_other = state.as_other
@@ -243,7 +256,7 @@ local function trap_text(words)
 end
 
 function peel(state, words, more)
-  if #words == 0 then return nil end
+  if #words == 0 or state.work > WORK_MAX then return nil end
   local command = make_command(state, words, more)
   local program = command.program
   if program == "find" then
@@ -302,20 +315,25 @@ local READERS = {}
 
 -- One command for each combination of the values that loops give its variables.
 function READERS.simple(state, node, piped)
+  if state.work > WORK_MAX then return nil end
   local assigns = read_assigns(state, node.assigns)
   inner_of_all(state, node.words)
   inner_of_redirs(state, node.redirs)
   local last
-  for _, vars in ipairs(loops.bindings(loops.used(node), state.values) or { {} }) do
+  for _, vars in ipairs(loops.bindings(loops.used(node, state.values), state.values) or { {} }) do
     local words = resolve_all(node.words, vars)
     local more = {
       wrappers = {}, assigns = assigns, redirs = redirections(node.redirs, vars), node = node,
       piped = piped,
     }
     -- A command without words, too, makes files or sets variables.
-    last = #words > 0 and peel(state, words, more) or make_command(state, {}, more)
+    if #words > 0 then
+      last = peel(state, words, more) or last
+    else
+      last = make_command(state, {}, more)
+    end
   end
-  if names.directory_changers[last.program or ""] then state.moved = true end
+  if last and names.directory_changers[last.program or ""] then state.moved = true end
   return last
 end
 
@@ -408,9 +426,7 @@ function read(state, node, piped)
     last = own(state, node, piped)
   else
     for _, key in ipairs(KEYS) do read_key(state, key, node[key]) end
-    if node.kind == "unknown" then
-      make_command(state, {}, { wrappers = {}, node = node }).unread = true
-    end
+    if node.kind == "unknown" then unread(state) end
   end
   if node.kind ~= "simple" and node.redirs and #node.redirs > 0 then
     inner_of_redirs(state, node.redirs)
@@ -424,7 +440,23 @@ end
 function read_line(state, text)
   local ast = shell.parse(text)
   if ast then return read(state, ast) end
-  make_command(state, {}, { wrappers = {} }).unread = true
+  unread(state)
+end
+
+-- What is left of a line that is too long: each name in it, with words that are not known.
+local function names_of(state, ast)
+  unread(state)
+  local seen = {}
+  tree.walk(ast, function(node)
+    if node.kind ~= "word" then return end
+    for name in pairs(M.programs(node.text)) do
+      if not seen[name] then
+        seen[name] = true
+        make_command(state, { word_values.literal(name), word_values.unknown() },
+          { wrappers = {}, moved = true })
+      end
+    end
+  end)
 end
 
 ---Every command that may run in a line.
@@ -432,10 +464,11 @@ end
 ---@return table[] commands
 function M.commands(ast)
   local state = {
-    out = {}, moved = false, deep = 0, values = {},
+    out = {}, moved = false, deep = 0, values = {}, work = 0,
     budget = LINES_DEEP * (ast.stop or 0) + 64,
   }
   read(state, ast)
+  if state.work > WORK_MAX then names_of(state, ast) end
   return state.out
 end
 

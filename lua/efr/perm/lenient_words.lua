@@ -19,6 +19,8 @@ local M = {}
 
 local UNKNOWN <const> = "\0"
 local WORDS_MAX <const> = 64
+-- Longer words are not worth their work.
+local PARTS_MAX <const> = 256
 
 -- Inner lines ----------------------------------------------------------------------------------
 
@@ -175,6 +177,16 @@ end
 ---@param vars table<string, table>?  the word that a variable stands for
 ---@return table[] words  one, or more for braces
 function M.resolve(node, vars)
+  local parts = node.parts
+  if #parts == 1 and parts[1].t == "lit" then
+    local s = parts[1].s
+    return { { text = s, shape = s, fixed = s, node = node } }
+  end
+  if #parts > PARTS_MAX then
+    local word = M.unknown()
+    word.node, word.splits = node, true
+    return { word }
+  end
   local words = resolve(node, vars)
   for _, word in ipairs(words) do
     word.node = node

@@ -85,7 +85,7 @@ end
 
 ---What a line reads and writes, and what else it may do.
 ---@param ast table
----@param ctx { cwd: string, home: string }
+---@param ctx { cwd: string, home: string, commands: table[]? }
 ---@return table[] paths
 ---@return table flags
 function M.declare(ast, ctx)
@@ -104,7 +104,7 @@ end
 
 ---The directories in which git commands of a line may run.
 ---@param ast table
----@param ctx { cwd: string, home: string }
+---@param ctx { cwd: string, home: string, commands: table[]? }
 ---@return string[]? dirs  nil when one of them is not known
 function M.git_places(ast, ctx)
   local dirs, seen, known = {}, {}, true

@@ -16,9 +16,11 @@ end
 
 ---Names of the variables that a command uses itself, not in an inner line.
 ---@param node table  a simple command
----@return string[] names
-function M.used(node)
+---@param values table<string, table>  the values of the loops around
+---@return string[] names  none where no loop is around
+function M.used(node, values)
   local out = {}
+  if next(values) == nil then return out end
   for _, word in ipairs(node.words) do variables(word, out) end
   for _, redir in ipairs(node.redirs) do
     local word = redir.heredoc and redir.heredoc.body or redir.target

@@ -14,17 +14,35 @@ local function has(list, name)
   return false
 end
 
--- The long option that a word means: itself, or the only one that starts with it.
-local function long_name(record, name)
-  local found
-  for _, list in ipairs { record.long_flags or EMPTY, record.long_values or EMPTY } do
-    for _, one in ipairs(list) do
-      if one == name then return name end
-      if one:sub(1, #name) == name then found = found and "" or one end
+-- Every beginning of a record's long options to the one option it means; false: more than one.
+local BEGINNINGS <const> = setmetatable({}, { __mode = "k" })
+
+local function add_beginnings(out, names)
+  for _, name in ipairs(names or EMPTY) do
+    for stop = 1, #name do
+      local start = name:sub(1, stop)
+      if out[start] == nil then out[start] = name else out[start] = false end
     end
   end
-  if found and found ~= "" then return found end
-  return nil
+end
+
+local function beginnings(record)
+  local out = BEGINNINGS[record]
+  if not out then
+    out = {}
+    add_beginnings(out, record.long_flags)
+    add_beginnings(out, record.long_values)
+    for _, names in ipairs { record.long_flags or EMPTY, record.long_values or EMPTY } do
+      for _, name in ipairs(names) do out[name] = name end
+    end
+    BEGINNINGS[record] = out
+  end
+  return out
+end
+
+-- The long option that a word means: itself, or the only one that starts with it.
+local function long_name(record, name)
+  return beginnings(record)[name] or nil
 end
 
 local function note(out, name, value)

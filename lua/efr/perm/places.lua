@@ -13,7 +13,7 @@ Places.__index = Places
 local BASES_MAX <const> = 16
 local PATHS_MAX <const> = 4096
 local BYTES_MAX <const> = 1024 * 1024
-local PATH_MAX <const> = 4096
+local PATH_MAX <const> = 1024
 
 ---@param ctx { cwd: string, home: string }
 ---@return table places
@@ -122,6 +122,7 @@ end
 local function places_of(self, word, access, tree, why)
   local points = word.places
   if #points == 0 then return self:base(access, tree, why) end
+  if #points > BASES_MAX then return self:anywhere(access, why) end
   for _, point in ipairs(points) do
     if not point.places then self:add(point, access, tree, why) end
   end

@@ -23,6 +23,9 @@ local strict = require "efr.perm.strict"
 
 local M = {}
 
+-- Words judged in one line, each as often as a loop turns.
+local WORK_MAX <const> = 8192
+
 local BY_PROGRAM <const> = {}
 local XARGS_ROW
 for _, row in ipairs(rows) do
@@ -83,16 +86,15 @@ end
 -- The scope of a word: the values of loop variables, and how an inner line is judged. An inner
 -- line is judged once, however often its word is read.
 local function scope_of(state, vars)
-  return {
-    vars = vars,
-    inner = function(body)
-      if state.judged[body] == nil then
-        state.judged[body] = judge(state, body, true)
-      end
-      if state.judged[body] then return true end
-      return nil, "command substitution"
-    end,
-  }
+  return { vars = vars, inner = state.inner }
+end
+
+local function inner_of(state)
+  return function(body)
+    if state.judged[body] == nil then state.judged[body] = judge(state, body, true) end
+    if state.judged[body] then return true end
+    return nil, "command substitution"
+  end
 end
 
 local function wide_redirection(state, redir, scope, node)
@@ -120,6 +122,8 @@ local function command_of(state, node, scope)
     if not list then return nil, construct end
     for _, field in ipairs(list) do words[#words + 1] = field end
   end
+  state.work = state.work + #words
+  if state.work > WORK_MAX then return nil, "the line is too long" end
   return {
     words = words, node = node, moved = state.moved, privileged = strict.is_privileged(words),
   }
@@ -145,7 +149,7 @@ local function judge_simple(state, node, find_row)
     if not strict.is_harmless_assignment(assign) then return refuse(state, "assignment", node) end
   end
   if #node.words == 0 then return refuse(state, "nothing to run", node) end
-  local all = loops.bindings(loops.used(node), state.values)
+  local all = loops.bindings(loops.used(node, state.values), state.values)
   if not all then return refuse(state, "too many values of a loop", node) end
   find_row = find_row or function(command) return M.row(command, state.facts) end
   for _, vars in ipairs(all) do
@@ -389,7 +393,8 @@ function M.judge(ast, facts)
   if ast.comments then
     return false, "a comment, which zsh may run", ast
   end
-  local state = { facts = facts, parts = {}, values = {}, judged = {} }
+  local state = { facts = facts, parts = {}, values = {}, judged = {}, work = 0 }
+  state.inner = inner_of(state)
   if not judge(state, ast) then return false, state.why, state.part end
   if #state.parts == 0 and #ast.items == 0 then return false, "nothing to run", ast end
   return true, state.parts

@@ -19,6 +19,9 @@ local names = require "efr.perm.data.shell_words"
 
 local M = {}
 
+-- Words of one line.
+local WORK_MAX <const> = 8192
+
 local function base_name(text)
   return text:match("[^/]*$")
 end
@@ -89,6 +92,8 @@ end
 -- Commands --------------------------------------------------------------------------------------
 
 local function simple(state, node)
+  state.work = state.work + #node.words
+  if state.work > WORK_MAX then return nil, "length" end
   for _, assign in ipairs(node.assigns) do
     if not M.is_harmless_assignment(assign) then return nil, "assignment" end
   end
@@ -152,7 +157,7 @@ end
 ---@return string? construct
 function M.commands(ast)
   if ast.comments then return nil, "character" end
-  local state = { out = {}, moved = false }
+  local state = { out = {}, moved = false, work = 0 }
   local ok, construct = read(state, ast)
   if not ok then return nil, construct end
   if #state.out == 0 then return nil, "empty" end
