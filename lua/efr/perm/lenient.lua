@@ -29,10 +29,10 @@
 -- Policy: a program too many rather than one too few. Nothing is refused: what is not known is
 -- marked, wrappers are peeled, a line of text given to a shell is read as a line.
 
+local list = require "efr.util.list"
 local loops = require "efr.perm.loops"
 local names = require "efr.perm.data.shell_words"
 local shell = require "efr.perm.shell"
-local tree = require "efr.perm.ast"
 local word_values = require "efr.perm.lenient_words"
 local wrappers = require "efr.perm.wrappers"
 
@@ -276,7 +276,7 @@ end
 -- Nodes -----------------------------------------------------------------------------------------
 
 local function inner_lists(state, word)
-  word_values.inner(word, function(list) read(state, list) end)
+  word_values.inner(word, function(inner) read(state, inner) end)
 end
 
 local function inner_of_all(state, words)
@@ -443,20 +443,13 @@ function read_line(state, text)
   unread(state)
 end
 
--- What is left of a line that is too long: each name in it, with words that are not known.
+-- A line that is too long: each name in it, with words that are not known.
 local function names_of(state, ast)
   unread(state)
-  local seen = {}
-  tree.walk(ast, function(node)
-    if node.kind ~= "word" then return end
-    for name in pairs(M.programs(node.text)) do
-      if not seen[name] then
-        seen[name] = true
-        make_command(state, { word_values.literal(name), word_values.unknown() },
-          { wrappers = {}, moved = true })
-      end
-    end
-  end)
+  local more = { wrappers = {}, moved = true }
+  for _, name in ipairs(list.keys(M.programs(ast.source))) do
+    make_command(state, { word_values.literal(name), word_values.unknown() }, more)
+  end
 end
 
 ---Every command that may run in a line.

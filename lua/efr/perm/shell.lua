@@ -37,7 +37,8 @@
 --   range     word: braces around .. that may be a range or stay as they are
 --   escape    text: $'...' with an escape that has no sure bytes (NUL, beyond ASCII, \M, \C)
 --   unknown   why, text, and what was read
--- Comments are dropped; the outermost list then has comments = true. Aliases are only words.
+-- Comments are dropped; the outermost list has source = the line and, with a comment, comments =
+-- true. Aliases are only words.
 --
 -- zsh reads a line of the hidden shell by eval, so `#` begins a comment in it.
 
@@ -143,7 +144,7 @@ function M.parse(line, pattern, inner)
   local ok, made = pcall(read, line, false, pattern or grammar)
   if ok then
     if not pattern then
-      made.comments = state.has_comments()
+      made.comments, made.source = state.has_comments(), line
     end
     return made
   end
