@@ -12,7 +12,8 @@ M.CWD = "/home/u/p/efr"
 M.DIRS = list.set {
   "/", "/etc", "/home", "/home/u", "/home/u/Documents", "/home/u/Dropbox", "/home/u/.config",
   "/home/u/.config/autostart", "/home/u/.config/efr", "/home/u/notes", "/home/u/p", "/home/u/p/app",
-  "/home/u/p/efr", "/home/u/p/efr/.git", "/home/u/p/project-x/.git", "/home/u/p/efr/src", "/home/u/p/project-x", "/home/u/p/efr/target", "/tmp",
+  "/home/u/p/efr", "/home/u/p/efr/.git",
+  "/home/u/p/project-x/.git", "/home/u/p/efr/src", "/home/u/p/project-x", "/home/u/p/efr/target", "/tmp",
 }
 M.FILES = list.set {
   "/etc/hosts", "/home/u/.zshrc", "/home/u/.bash_history", "/home/u/notes/a.md",

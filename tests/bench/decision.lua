@@ -1,6 +1,6 @@
--- Time of a decision: reading a line, what it declares, and what the engine makes of it, for lines of
--- 20, 200, 2,000 and 64,000 bytes in each mode. Plain Lua, no files: `lua5.4 tests/bench/decision.lua`
--- in the root of the tree. The target for 200 bytes is 0.2 ms on an idle machine.
+-- Time of a decision: reading a line, what it declares, and what the engine makes of it, for lines
+-- of 20, 200, 2,000 and 64,000 bytes in each mode. Plain Lua, no files, from the root of the tree:
+-- `lua5.4 tests/bench/decision.lua`. The target for 200 bytes is 0.2 ms on an idle machine.
 package.path = "lua/?.lua;./?.lua;" .. package.path
 local calls = require "spec.perm.calls"
 local engine = require "efr.perm.engine"

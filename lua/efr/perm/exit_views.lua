@@ -138,7 +138,9 @@ local function mount_views(call, commands, emit, out)
         why = cmd.name .. " shows the sandbox's mounts inside" })
     end
   end
-  if seen and not outside then out[#out + 1] = view("mount", "it only lists mounts, from a snapshot") end
+  if seen and not outside then
+    out[#out + 1] = view("mount", "it only lists mounts, from a snapshot")
+  end
 end
 
 ---Adds the views of a line, and reports the exits that a missing view leaves.

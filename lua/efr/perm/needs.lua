@@ -46,7 +46,7 @@ function M.host(text)
   rest = rest:match("@([^@]*)$") or rest
   local host, port = rest:match("^(%[[^%]]*%])(.*)$")
   if not host then host, port = rest:match("^([^:]*)(.*)$") end
-  if port ~= "" and port:sub(1, 1) ~= ":" then return nil end
+  if port ~= "" and not port:find("^:.") then return nil end
   local name, number = name_of(host), port_of(port:sub(2), default)
   if not name or not number then return nil end
   return name, number

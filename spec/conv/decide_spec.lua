@@ -1,0 +1,105 @@
+-- Step decide: what holds of a decision while the sandbox opens no exit, the user's rules, full mode,
+-- and the decisions that are kept for those who ask why.
+require "spec.helper"
+local world_of = require "spec.support.world"
+
+local answer = world_of.answer
+
+local function run(line, opts)
+  local w = world_of.new(opts)
+  w.provider.script = function(_, n)
+    if n == 1 then return answer("t", { { "shell", { command = line } } }) end
+    return answer("end")
+  end
+  local reply = assert(w:send("go", { new_conversation = true }))
+  return w, reply.conversation_id
+end
+
+local function explained(w, params, session)
+  w.app.ports.text.is_utf8 = function(s) return utf8.len(s) ~= nil end
+  local result, message, code =
+    require("efr.daemon.rpc.decision_explain").handler(w.app, session or {}, params)
+  return result, message, code
+end
+
+describe("conv: a decision", function()
+  it("contains a line that would need an exit, with no question, and explain shows the exit", function()
+    for line, kind in pairs { ["curl https://h"] = "host", ["sudo ls"] = "privilege",
+      ["echo x > /etc/x"] = "write", ["sudo -v && ./x"] = "privilege", ["git push"] = "upload" } do
+      local w, id = run(line)
+      assert.equal("contained", w.runs[1].launch, line)
+      assert.equal(0, #w:find("approval_requested"))
+      local result = explained(w, { conversation_id = id })
+      assert.equal("contain", result.effect)
+      assert.equal("contained", result.launch)
+      assert.equal(kind, result.exits[1].kind)
+      assert.equal(result.exits[1].approver, result.exits[1].who)
+    end
+  end)
+
+  it("keeps floors and the user's own rules although no exit can be opened", function()
+    local w = run("cat ~/.ssh/id_rsa")
+    assert.equal(0, #w.runs)
+    assert.equal("floor", w:find("tool_call_completed")[1].refusal.kind)
+    w = run("make", { config = { ["permissions.rules"] = { { action = "execute", effect = "deny",
+      resource = { command = { program = "make", args = {}, forbid = {} } } } } } })
+    assert.equal(0, #w.runs)
+    assert.is_truthy(w:find("tool_call_completed")[1].refusal.reason:find("permissions.rules[0]", 1, true))
+  end)
+
+  it("asks for the user's own ask, and names no exit as its reason", function()
+    local w = run("git push", { config = { ["permissions.rules"] = { { action = "execute", effect = "ask",
+      resource = { command = { program = "git", args = {}, forbid = {} } } } } } })
+    local reasons = w:find("approval_requested")[1].reasons
+    assert.equal(1, #reasons)
+    assert.is_truthy(reasons[1]:find("permissions.rules[0]", 1, true))
+  end)
+
+  it("runs a read-only line at once in cautious, directly", function()
+    local w = run("ls -la | head", { config = { ["permissions.mode"] = "cautious" } })
+    assert.equal("direct", w.runs[1].launch)
+    assert.equal(0, #w:find("approval_requested"))
+    w = run("git status", { config = { ["permissions.mode"] = "cautious" } })
+    local reasons = w:find("approval_requested")[1].reasons
+    assert.is_truthy(reasons[1]:find("does not know whether git's configuration", 1, true))
+  end)
+
+  it("refuses full mode, which needs undo", function()
+    local w = world_of.new { config = { ["permissions.allow_full"] = true } }
+    local reply, message, code = w:send("go", { new_conversation = true, settings = { mode = "full" } })
+    assert.is_nil(reply)
+    assert.equal("invalid", code)
+    assert.is_truthy(message:find("full needs undo", 1, true))
+    w = world_of.new()
+    message = select(2, w:send("go", { new_conversation = true, settings = { mode = "full" } }))
+    assert.is_truthy(message:find("permissions.allow_full is not true", 1, true))
+  end)
+
+  it("explains the newest call, a call by its id, and none that it does not know", function()
+    local w, id = run("ls")
+    local call = w:find("tool_call_started")[1].call_id
+    for _, params in ipairs { { conversation_id = id }, { call_id = call },
+      { conversation_id = id, call_id = call } } do
+      local result = assert(explained(w, params))
+      assert.equal("ls", result.line)
+      assert.same({ "ls" }, result.parts)
+      assert.equal(w.app.decisions:get(id).reasons[1], result.reasons[1])
+    end
+    local other = "0199a0b0-0000-7000-8000-0000000000ff"
+    assert.equal("not_found", select(3, explained(w, { conversation_id = other, call_id = call })))
+    assert.equal("not_found", select(3, explained(w, { call_id = "x" })))
+    assert.equal("not_found", select(3, explained(w, {})))
+  end)
+
+  it("keeps a bounded number of decisions", function()
+    local decisions = require("efr.conv.decisions").new()
+    local decision = { effect = "allow", inside = "allow", reasons = {}, exits = {}, views = {} }
+    for i = 1, 300 do
+      decisions:add { call_id = "c" .. i, conversation_id = "v", decision = decision, effect = "allow",
+        input = { requirements = {}, tool = "look" } }
+    end
+    assert.is_nil(decisions:get("v", "c44"))
+    assert.equal("c45", decisions:get("v", "c45").call_id)
+    assert.equal("c300", decisions:get("v").call_id)
+  end)
+end)
