@@ -6,7 +6,17 @@ local function facts(links, home, requirements)
     env = { HOME = home or "/home/u" },
     paths = { config = "/home/u/.config/efr", data = "/home/u/.local/share/efr",
       state = "/home/u/.local/state/efr", runtime = "/run/user/1000/efr" },
-    ports = { fs = { realpath = function(path) return links[path] or path end } },
+    ports = { fs = {
+      realpath = function(path) return links[path] or path end,
+      readdir = function(dir)
+        local out = {}
+        for path in pairs(links) do
+          local name = path:match("^" .. dir:gsub("%p", "%%%0") .. "/([^/]+)$")
+          if name then out[#out + 1] = { name = name, type = "link" } end
+        end
+        return out
+      end,
+    } },
     config = { get = function(_, key)
       return key == "sandbox.mask_globs" and { ".env", ".env.*", "!.env.sample" } or {}
     end },
@@ -35,6 +45,9 @@ describe("conv.machine", function()
     local links = { ["/home/u/.config/efr/config.toml"] = "/home/u/dots/efr.toml" }
     assert.equal("deny", effect("write", "/home/u/dots/efr.toml", links))
     assert.equal("ask", effect("write", "/home/u/dots/efr.toml", {}))
+    links = { ["/home/u/.config/efr/rules.d/10.lua"] = "/home/u/p/app/10.lua" }
+    assert.equal("deny", effect("write", "/home/u/p/app/10.lua", links))
+    assert.equal("deny", effect("write", "/home/u/.config/efr/rules.d/20.lua", links))
   end)
 
   it("asks before a file tool reads what a project hides for its name", function()

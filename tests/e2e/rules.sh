@@ -7,7 +7,22 @@
 source "$(dirname "$0")/lib.sh"
 new_home
 config cautious
-model <<<'return function() return { text = "hello" } end'
+model <<'END'
+local function shell(line)
+  return { calls = { { name = "shell", input = { command = line } } } }
+end
+return function(request)
+  local last = request.messages[#request.messages]
+  local block = last.content[#last.content]
+  if request.call == 0 then return shell("ls -d /") end
+  if request.call == 1 then return shell("git push --force") end
+  if request.call == 2 then
+    local as_expected = block.is_error and block.output:find("rules.lua:1", 1, true)
+    return as_expected and shell("hang") or { text = "WRONG: " .. block.output }
+  end
+  return { text = "the end" }
+end
+END
 rules=$HOME/.config/efr/rules.lua
 
 say "new and check need no daemon"
@@ -72,8 +87,20 @@ text=$(efr explain --mode auto -- 'hang')
 contains "$text" '^decision  ask'
 contains "$text" 'rules.lua:[5-8]: no answer within [0-9]+ ms'
 
+say "a turn: what no rule meets runs, a denied call names the rule, a rule that hangs asks"
+terminal
+mark
+type_line ', go'
+see 'hang'
+see 'rules.lua:[5-8]: no answer within [0-9]+ ms'
+see 'y allow'
+mark
+keys n
+see 'the end'
+equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'approval_requested'")" 1 questions
+tmux -L "$tmux_name" kill-server
+
 say "the daemon reads the files when they change"
-efr status >/dev/null
 shows() { python3 "$tests/e2e/until.py" "$limit" "$1" efr config show || fail "config show never had /$1/"; }
 shows "# active: $rules"
 printf 'efr.rule {\n' >"$rules.new" && mv "$rules.new" "$rules"

@@ -23,6 +23,13 @@ local function with_real(fs, path, out)
   return out
 end
 
+-- What the files of a directory are behind links.
+local function with_links(fs, dir, out)
+  for _, entry in ipairs(fs.readdir and fs.readdir(dir) or {}) do
+    if entry.type == "link" then with_real(fs, dir .. "/" .. entry.name, out) end
+  end
+end
+
 local function aliases_of(fs, home)
   local real = fs.realpath(home)
   if not real or real == home or real == "/" then return {} end
@@ -92,6 +99,8 @@ function M.facts(app, turn)
   for _, name in ipairs({ "config.toml", "projects.toml", "rules.lua", "rules.d" }) do
     with_real(fs, app.paths.config .. "/" .. name, sealed)
   end
+  with_links(fs, app.paths.config, sealed)
+  with_links(fs, app.paths.config .. "/rules.d", sealed)
   local machine = {
     home = home,
     aliases = aliases_of(fs, home),
