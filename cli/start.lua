@@ -9,6 +9,7 @@ local M = {}
 local WAIT_MS <const> = 10000
 local FIRST_POLL_MS <const> = 10
 local LAST_POLL_MS <const> = 250
+local OLD_MS <const> = 5000 -- an efrd that is stopping
 local LOG_LINES <const> = 10
 local LOG_BYTES <const> = 64 * 1024 * 1024
 
@@ -47,11 +48,11 @@ local function log_path(roots)
   return roots.state.path .. "/logs/efrd.log"
 end
 
---- The last lines of efrd's log, for a person; nil when there is none.
-function M.last_lines(fs, path)
+--- The last lines of efrd's log after the first `from` bytes, for a person; nil when there is none.
+function M.last_lines(fs, path, from)
   local bytes = fs.read_file(path, LOG_BYTES)
   local lines = {}
-  for line in (bytes or ""):gmatch("[^\n]+") do
+  for line in (bytes or ""):sub((from or 0) + 1):gmatch("[^\n]+") do
     lines[#lines + 1] = line
   end
   if #lines == 0 then
@@ -62,7 +63,7 @@ end
 
 local function failed(opts, why)
   local path = log_path(opts.roots)
-  local data = { log = path, log_lines = M.last_lines(opts.ports.fs, path) }
+  local data = { log = path, log_lines = M.last_lines(opts.ports.fs, path, opts.log_from) }
   return nil, "efrd could not be started: " .. why, "EFR_NO_DAEMON", data
 end
 
@@ -130,8 +131,23 @@ local function alive(ports, pid)
   return math.type(pid) ~= "integer" or ports.sys.kill(pid, 0)
 end
 
+-- Did the new efrd meet one that was still stopping, and is that gone now?
+local function old_is_gone(opts)
+  local told = M.last_lines(opts.ports.fs, log_path(opts.roots), opts.log_from)
+  if not told or not told:find("another efrd is running", 1, true) then
+    return false
+  end
+  local lock = opts.ports.sys.lock_wait(opts.roots.data.path .. "/daemon.lock", OLD_MS)
+  if lock then
+    lock:close()
+  end
+  return lock ~= nil
+end
+
+local launch
+
 -- Waits until the new efrd answers, or has ended.
-local function wait(opts, pid)
+local function wait(opts, pid, retry)
   local gone = false
   local pipe = watch(opts, function()
     local found = opts.ports.fs.stat(opts.roots.runtime.path .. "/daemon.json")
@@ -147,8 +163,21 @@ local function wait(opts, pid)
   end)
   if pipe then
     return pipe
+  elseif gone and retry and old_is_gone(opts) then
+    return launch(opts, false)
   end
   return failed(opts, gone and "it ended at once" or "it did not answer within 10 s")
+end
+
+-- Starts efrd and connects; `retry`: once more after an efrd that was stopping.
+function launch(opts, retry)
+  local log = opts.ports.fs.stat(log_path(opts.roots))
+  opts.log_from = log and log.size or 0
+  local pid, err = spawn(opts)
+  if not pid then
+    return failed(opts, err)
+  end
+  return wait(opts, pid, retry)
 end
 
 --- Starts efrd unless another efr did so meanwhile, and connects.
@@ -174,13 +203,7 @@ function M.run(opts)
   end
   local pipe, message, code, data = opts.connect()
   if not pipe then
-    local pid
-    pid, err = spawn(opts)
-    if pid then
-      pipe, message, code, data = wait(opts, pid)
-    else
-      pipe, message, code, data = failed(opts, err)
-    end
+    pipe, message, code, data = launch(opts, true)
   end
   lock:close()
   return pipe, message, code, data

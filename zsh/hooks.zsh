@@ -19,7 +19,7 @@ _efr_preexec() {
 _efr_precmd() {
   local last=$?
   # The name is kept in a variable that no option changes: precmd runs with the user's options.
-  (( _efr_line_ours )) && [[ -t 1 ]] && print -n '\e[?25h'
+  (( _efr_line_ours )) && [[ -t 1 && $TERM != dumb ]] && print -n '\e[?25h'
   _efr_restore
   _efr_saved= _efr_has_saved=0 _efr_typed=
   if [[ -n $_efr_line ]]; then

@@ -20,10 +20,15 @@ describe("model.openai_compatible", function()
       ports = {
         http = http, json = json, fs = fs, text = { clean = function(s) return s end },
         sys = { now_us = function() return clock.now * 1000 end,
-          random = function() return "\0\0" end, getuid = function() return 1000 end,
+          random = function() return "\0\0" end, getuid = function() return 1000 end, getpid = function() return 77 end,
           uuid7 = function() n = n + 1 return "minted-" .. n end },
       },
-      config = function() return { get = function(_, key) return config[key] end } end,
+      config = function()
+        return {
+          get = function(_, key) return config[key] end,
+          restart_needed = function() return config.waiting or {} end,
+        }
+      end,
       secrets_dir = "/d/secrets", version = "9.9",
     })
     events = {}
@@ -50,6 +55,16 @@ describe("model.openai_compatible", function()
   end
 
   local function last() return events[#events] end
+
+  it("says what a missing server needs", function()
+    config["openai_compatible.base_url"] = nil
+    start()
+    assert.matches("put base_url under %[openai_compatible%]", last().message)
+    config.waiting = { "openai_compatible.base_url" }
+    start()
+    assert.equal("the new openai_compatible.base_url applies after a restart of efrd: kill 77, and"
+      .. " send it again", last().message)
+  end)
 
   it("sends the body in its fixed order, with the key only when there is one", function()
     start({ effort = "low", max_output_tokens = 9, tools = { { name = "t", description = "d",

@@ -105,6 +105,9 @@ describe("model.scripted", function()
     ["wrong text"] = { "return { { text = 5 } }", "text must be a text" },
     ["text that is no UTF-8"] = { "return { { text = '\\xff' } }", "text must be a text in UTF" },
     ["wrong calls"] = { "return { { calls = { { input = {} } } } }", "calls%[1%].name" },
+    ["an input that is no JSON"] = {
+      "return { { calls = { { name = 'f', input = { a = '\\xff' } } } } }", "/s.lua gave calls%[1%]",
+    },
     ["wrong stop"] = { "return { { stop = 'soon' } }", "stop is unknown" },
     ["wrong delay"] = { "return { { delay_ms = -1 } }", "delay_ms" },
     ["wrong chunk"] = { "return { { chunk = 0 } }", "chunk" },

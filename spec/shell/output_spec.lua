@@ -161,6 +161,23 @@ describe("output collector", function()
     assert.is_true(#text <= 1024 * 1024 + 64)
   end)
 
+  it("holds a flood of small pieces in bounded memory", function()
+    local collector = output.new { limit_bytes = 65536 }
+    local piece = "\27[32mok\27[0m\r\n"
+    local function grown(count)
+      for _ = 1, count do collector:feed(piece) end
+      collectgarbage()
+      return collectgarbage("count")
+    end
+    local before = grown(20000)
+    local after = grown(200000)
+    assert.is_true(after - before < 1024, (after - before) .. " KiB")
+    local text = collector:finish()
+    assert.is_true(#text <= 65536 + 64)
+    local gone = tonumber(text:match("%[%.%.%. (%d+) bytes omitted %.%.%.%]"))
+    assert.is_true(gone > 220000 * #piece - 2 * 65536 * 5 and gone < 220000 * #piece)
+  end)
+
   it("holds a flood of single bytes and of one endless line", function()
     local collector = output.new { limit_bytes = 1000 }
     for _ = 1, 100000 do collector:feed("é") end

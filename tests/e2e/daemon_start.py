@@ -2,6 +2,7 @@
 
 Owns: starting efrd and waiting for its READY=1, like a service manager. No sleeps.
 """
+import fcntl
 import json
 import os
 import pwd
@@ -19,6 +20,8 @@ from client import Client  # noqa: E402
 
 BASE = sys.argv[1]
 EFRD = os.path.join(os.environ["EFR_BIN"], "efrd")
+EFR = os.path.join(os.environ["EFR_BIN"], "efr")
+GONE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gone.py")
 LIMIT = 30
 
 
@@ -125,6 +128,33 @@ def one_daemon(home):
     home.refused("answers on " + home.socket, env={"EFR_DATA_DIR": other})
     assert home.status()["pid"] == first.pid
     assert home.stop(first) == 0
+
+
+def old_is_stopping(home):
+    """efr meets an efrd that holds its lock a little longer: it waits, and starts its own."""
+    home.stop(home.start())
+    lock = os.open(home.path("data", "daemon.lock"), os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    log = home.path("state", "logs", "efrd.log")
+    os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
+    with open(log, "w", encoding="utf-8") as file:
+        file.write("an old line\n")
+    tail = subprocess.Popen(["tail", "-n", "+1", "-f", log], stdout=subprocess.PIPE, text=True)
+    efr = subprocess.Popen([EFR, "status"], env=home.env, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        while "another efrd is running" not in tail.stdout.readline():
+            pass
+    finally:
+        tail.kill()
+        tail.wait()
+        tail.stdout.close()
+    os.close(lock)
+    text = efr.communicate(timeout=LIMIT)[0]
+    assert efr.returncode == 0, text
+    pid = home.status()["pid"]
+    os.kill(pid, signal.SIGTERM)
+    subprocess.run([sys.executable, GONE, str(LIMIT), str(pid)], check=True)
 
 
 def killed(home):
@@ -302,7 +332,7 @@ def wiped_input(home):
     assert home.stop(process) == 0
 
 
-CASES = [start_and_stop, one_daemon, killed, not_our_socket, long_path, open_roots, foreign_roots,
+CASES = [start_and_stop, one_daemon, old_is_stopping, killed, not_our_socket, long_path, open_roots, foreign_roots,
          default_roots, systemd_socket, reload, wiped_input,
          refused_database]
 

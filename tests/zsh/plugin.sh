@@ -80,3 +80,13 @@ send ', fresh' 'fresh'
 equals "$(sqlite3 "$db" 'SELECT count(*) FROM conversations')" 2 'conversations'
 equals "$(sqlite3 "$db" "SELECT json_extract(payload, '\$.settings.mode') FROM events
     WHERE kind = 'prompt_queued' ORDER BY seq DESC LIMIT 1")" cautious 'the mode of the prompt'
+
+# A terminal without escape sequences gets none of ours.
+mark
+type_line 'TERM=dumb; print du""mb'
+see 'dumb'
+mark
+send ', plain' 'plain'
+type_line 'print af""ter'
+see 'after'
+[[ $(tail -c +"$((seen + 1))" "$T/screen") != *$'\e[?25h'* ]] || fail 'a dumb terminal got an escape sequence'

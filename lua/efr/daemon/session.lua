@@ -38,7 +38,7 @@ function M.new(deps)
     pipe = deps.pipe, json = deps.json, log = deps.log, peer = deps.peer, scopes = deps.scopes,
     on_message = deps.on_message, on_close = deps.on_close, timer = deps.timer,
     decoder = wire.decoder(), requests = {}, request_count = 0, request_bytes = 0,
-    outbound = {}, writing = 0, room_waiters = {},
+    outbound = {}, writing = 0, room_waiters = {}, enders = {},
   }, Session)
 end
 
@@ -61,7 +61,19 @@ local function really_close(self)
   for _, request in pairs(self.requests) do
     request.token:cancel("connection closed")
   end
+  for _, fn in ipairs(self.enders) do
+    fn()
+  end
   self.on_close(self)
+end
+
+--- Calls `fn` when the connection has ended; at once when it has already.
+--- @param fn fun()
+function Session:at_close(fn)
+  if self.closed then
+    return fn()
+  end
+  self.enders[#self.enders + 1] = fn
 end
 
 local function wake_waiters(self)

@@ -35,9 +35,21 @@ function M.new(deps)
   }, Provider)
 end
 
+-- The settings of a provider apply at the start of efrd.
+local function waits_for_restart(config)
+  for _, name in ipairs(config:restart_needed()) do
+    if name == "openai_compatible.base_url" or name == "model.provider" then return name end
+  end
+end
+
 local function base_url(self)
-  local url = self.deps.config():get("openai_compatible.base_url")
-  if not url or url == "" then
+  local config = self.deps.config()
+  local url = config:get("openai_compatible.base_url")
+  local waits = not url and waits_for_restart(config)
+  if waits then
+    return nil, errors.new("NotConfigured", ("the new %s applies after a restart of efrd: kill %d,"
+      .. " and send it again"):format(waits, self.deps.ports.sys.getpid()))
+  elseif not url or url == "" then
     return nil, errors.new("NotConfigured", "no model server is set: put base_url under"
       .. " [openai_compatible] into config.toml, for example http://localhost:11434/v1")
   end

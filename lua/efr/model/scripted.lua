@@ -187,7 +187,7 @@ local function copy(value, seen)
   return out
 end
 
--- The answer to a request, or an error.
+-- The answer to a request and the file that gave it, or nil and an error.
 local function ask(self, request)
   local script, file = script_of(self)
   if not script then return nil, file end
@@ -212,7 +212,7 @@ local function ask(self, request)
     return nil, bad(file, ("answered turn %s, call %s wrongly: %s"):format(
       tostring(request.turn), tostring(request.call), wrong))
   end
-  return answer
+  return answer, file
 end
 
 -- Cuts a text into pieces of `size` characters.
@@ -241,11 +241,13 @@ local function fail_event(fail, model)
   })
 end
 
-local function play_calls(self, answer, emit)
+local function play_calls(self, answer, file, emit)
   for i, call in ipairs(answer.calls or {}) do
     local input = copy(call.input or {})
     local raw, why = self.deps.ports.json.encode(input, { sort = true })
-    if not raw then return bad("", ("gave calls[%d].input that is no JSON: %s"):format(i, why)) end
+    if not raw then
+      return bad(file, ("gave calls[%d].input that is no JSON: %s"):format(i, why))
+    end
     -- Read back, so that the input is what a model's arguments would be.
     input = self.deps.ports.json.decode(raw)
     local id = self.deps.ports.sys.uuid7()
@@ -276,8 +278,8 @@ local function usage_of(self, request, answer)
 end
 
 local function play(self, request, emit, state)
-  local answer, err = ask(self, request)
-  if not answer then return emit(err) end
+  local answer, file = ask(self, request)
+  if not answer then return emit(file) end
   local function pause()
     if (answer.delay_ms or 0) > 0 then async.sleep(answer.delay_ms) end
     return state.cancelled
@@ -288,7 +290,7 @@ local function play(self, request, emit, state)
   end
   if pause() then return end
   if answer.fail ~= nil then return emit(fail_event(answer.fail, request.model)) end
-  err = play_calls(self, answer, emit)
+  local err = play_calls(self, answer, file, emit)
   if err then return emit(err) end
   emit(usage_of(self, request, answer))
   local has_calls = answer.calls and #answer.calls > 0

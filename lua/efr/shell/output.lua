@@ -342,7 +342,11 @@ function Output:_push_ring(bytes)
     self._first = self._first + 1
   end
   if self._first > 4096 or #ring - self._first > 4096 then
-    self._ring, self._first = { table.concat(ring, "", self._first) }, 1
+    -- Many small pieces become one, which is cut here: as the first it would never be dropped.
+    local kept = table.concat(ring, "", self._first)
+    local gone = math.max(0, #kept - max)
+    self._ring, self._first = { kept:sub(gone + 1) }, 1
+    self._ring_bytes, self._dropped = #kept - gone, self._dropped + gone
   end
 end
 

@@ -10,6 +10,7 @@
 --   choices   choice: the allowed strings, in the order in which an error names them
 --   items     list: the field that every item has
 --   fields    table: the schema of its keys; without it any table is accepted
+--   nul       string: may hold NUL bytes, which no path, argument or name can
 --   pattern   string: a Lua pattern that the whole value matches, and `shape`, words for the error
 -- Unknown names are ignored unless opts.strict is set.
 
@@ -50,6 +51,7 @@ local CHECKS = {
 
 function CHECKS.string(field, value)
   if type(value) ~= "string" then return nil, "must be a string" end
+  if not field.nul and value:find("\0", 1, true) then return nil, "must hold no NUL byte" end
   if field.pattern and not value:find(field.pattern) then
     return nil, "must be " .. (field.shape or "of another form")
   end

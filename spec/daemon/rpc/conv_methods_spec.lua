@@ -1,6 +1,7 @@
 -- The methods of conversations and logins: parameters, and what they refuse before a manager is
 -- asked.
 local json = require "spec.support.json"
+local notices = require "efr.daemon.notices"
 local validate = require "efr.util.validate"
 local world_of = require "spec.support.world"
 
@@ -27,6 +28,8 @@ describe("daemon.rpc of conversations", function()
       { { text = "x" }, true },
       { { text = "x", context = { pwd = "/p", last_status = 2, shell_pid = 4 } }, true },
       { { text = "x", recent_commands = { { command = "ls", status = 0 } } }, true },
+      { { text = "x\0y", last_command = "a\0" }, true },
+      { { text = "x", context = { pwd = "/p\0x" } }, "context.pwd must hold no NUL byte" },
       { {}, "text" },
       { { text = 5 }, "text" },
       { { text = "x", context = { pwd = "relative" } }, "pwd" },
@@ -43,6 +46,26 @@ describe("daemon.rpc of conversations", function()
         assert.matches(row[2], message)
       end
     end
+  end)
+
+  it("counts who sent a prompt as a follower until he is gone", function()
+    local followers, enders = notices.followers(), {}
+    local app = { followers = followers, conversations = { prompt_send = function(_, params)
+      if params.text == "" then return nil, "the prompt is empty", "invalid" end
+      return { conversation_id = ID }
+    end } }
+    local session = { tty = "/dev/pts/3", at_close = function(_, fn)
+      enders[#enders + 1] = fn
+    end }
+    local send = method("prompt_send").handler
+    assert.is_nil((send(app, session, { text = "" })))
+    assert.is_false(followers:has(ID, "/dev/pts/3"))
+    for _ = 1, 2 do assert(send(app, session, { text = "x" })) end
+    assert.is_true(followers:has(ID, "/dev/pts/3"))
+    assert.equal(1, #enders)
+    enders[1]()
+    assert.is_false(followers:has(ID, "/dev/pts/3"))
+    assert(send(app, {}, { text = "x" }))
   end)
 
   it("refuses what comes later, and a target without its field", function()

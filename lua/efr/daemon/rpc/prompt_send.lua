@@ -21,10 +21,20 @@ local SETTINGS <const> = {
 local RECENT <const> = {
   type = "table",
   fields = {
-    command = { type = "string", max = 65536 },
+    command = { type = "string", max = 65536, nul = true },
     status = { type = "integer", optional = true },
   },
 }
+
+-- Whoever sends a prompt follows it next: until he has subscribed or is gone, his terminal needs no
+-- notice of what the turn does.
+local function will_follow(app, session, id)
+  session.sent_to = session.sent_to or {}
+  if session.tty and not session.sent_to[id] then
+    session.sent_to[id] = true
+    session:at_close(app.followers:add(id, session.tty))
+  end
+end
 
 return {
   method = "prompt.send",
@@ -33,13 +43,17 @@ return {
   params = {
     conversation_id = { type = "uuid", optional = true },
     new_conversation = { type = "boolean", optional = true },
-    text = { type = "string", max = 4 * 1024 * 1024 },
+    text = { type = "string", max = 4 * 1024 * 1024, nul = true },
     context = { type = "table", fields = CONTEXT, optional = true },
-    last_command = { type = "string", optional = true },
+    last_command = { type = "string", nul = true, optional = true },
     settings = { type = "table", fields = SETTINGS, optional = true },
     recent_commands = { type = "list", items = RECENT, max = 64, optional = true },
   },
   handler = function(app, session, params)
-    return app.conversations:prompt_send(params, session)
+    local result, message, code, data = app.conversations:prompt_send(params, session)
+    if result then
+      will_follow(app, session, result.conversation_id)
+    end
+    return result, message, code, data
   end,
 }
