@@ -37,6 +37,8 @@ local function records(text, count)
       end
       if kind == "Z" then
         at.words = words
+      elseif kind == "C" then
+        at.printed = words[1]
       else
         table.insert(at.runs, words)
       end
@@ -46,8 +48,8 @@ local function records(text, count)
 end
 
 ---@param lines string[]  without NUL
----@param option string?  a zsh option to set
----@return table[] results  { runs = words of each command, parses, words = of ${(z)} }
+---@param option string?  a zsh option to set, or "print": run nothing, only print
+---@return table[] results  { runs = words of each command, parses, words = of ${(z)}, printed }
 function M.ask(lines, option)
   local dir = command_output("mktemp -d")
   local input = assert(io.open(dir .. "/lines", "wb"))
