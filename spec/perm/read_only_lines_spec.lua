@@ -34,7 +34,7 @@ hostname -f
 date
 date +%Y-%m-%d
 date -d 'next friday' +%F
-date -u -Iminutes
+date -u -R
 which -a python3
 type ls
 command -v cargo
