@@ -68,16 +68,38 @@ describe("shell.parse", function()
     assert.equal("no match", select(2, shell.parse("a\0b")))
   end)
 
-  it("fits 64 levels of everything that nests", function()
-    for open, shut in pairs { ["$("] = ")", ["("] = ")", ["{ "] = "\n}", ["\"$("] = ")\"",
-      ["${x:-"] = "}", ["if a; then "] = "\nfi", ["<("] = ")" } do
-      local line = ":" .. " " .. open:rep(63) .. "x" .. shut:rep(63)
-      if open:find("^[({i]") then
-        line = line:sub(3)
+  -- prefix, opener, inside, closer, suffix
+  local NESTING <const> = {
+    { "f ", "$(f ", "x", ")", "" }, { "", "( ", "x", ")", "" }, { "", "{ ", "x", "\n}", "" },
+    { "f ", "\"$(f ", "x", ")\"", "" }, { "f ", "${x:-", "x", "}", "" },
+    { "f ", "\"${x:-", "x", "}\"", "" }, { "f ", "<(f ", "x", ")", "" },
+    { "", "if a; then ", "x", "\nfi", "" }, { "", "while a; do ", "x", "\ndone", "" },
+    { "", "for i in a; do ", "x", "\ndone", "" }, { "", "repeat 2 ", "x", "", "" },
+    { "", "case a in a) ", "x", ";; esac", "" }, { "", "f() ", "x", "", "" },
+    { "", "! { ", "x", "; }", "" }, { "", "() { ", "x", "; }", "" },
+    { "[[ ", "( ", "a", " )", " ]]" }, { "[[ ", "! ", "a", "", " ]]" },
+    { "f ", "{a,", "b", "}", "" }, { "f ", "(a|", "b", ")", "" }, { "f $((", "(", "1", ")", "))" },
+    { "f $[", "[", "1", "]", "]" }, { "f ${x[", "[", "1", "]", "]}" }, { "x[", "[", "1", "]", "]=1" },
+    { "", "{ x } always { ", "x", "; }", "" }, { "f ", "$((", "1", "))", "" },
+    { "f ", "${(f)${x[", "1", "]}}", "" }, { "", "time ", "x", "", "" },
+    { "", "foreach i (a)\n", "x", "\nend", "" }, { "", "[[ -n $(", "x", ") ]]", "" },
+  }
+
+  it("fits 64 levels of everything that nests, and no more", function()
+    for _, row in ipairs(NESTING) do
+      local before, open, inside, shut, after = table.unpack(row)
+      local function line(levels)
+        return before .. open:rep(levels) .. inside .. shut:rep(levels) .. after
       end
-      local tree, why = shell.parse(line)
-      assert(tree, open .. " " .. tostring(why))
-      assert(not ast.has_unknown(tree))
+      -- Some openers count for two levels, and what stands around them for a few.
+      local tree, why, detail = shell.parse(line(20))
+      assert(tree, ("%s: %s %s"):format(open, why, detail and detail.what))
+      assert(not ast.has_unknown(tree), open)
+      assert.equal("depth", select(2, shell.parse(line(66))), open)
+      for levels = 21, 65 do
+        _, why = shell.parse(line(levels))
+        assert(why == nil or why == "depth", ("%s %d: %s"):format(open, levels, why))
+      end
     end
   end)
 end)

@@ -54,12 +54,12 @@ end
 
 local function arithmetic(quote)
   -- `$((` may also begin a command substitution that holds a subshell.
-  return Cp() * C("$((" * state.enter_math * Ct(V "math" ^ 0)
+  return state.now(Cp() * C("$((" * state.enter_math * Ct(V "math" ^ 0)
       * (P "))" * leave + #P ")" * state.fail_math + -P ")" * missing "closing ))"))
-      / make_arith(quote, "$((")
+      / make_arith(quote, "$(("))
     + command(quote)
-    + Cp() * C("$[" * enter * Ct(V "math" ^ 0) * close("]", "closing ]"))
-      / make_arith(quote, "$[")
+    + state.now(Cp() * C("$[" * enter * Ct(V "math" ^ 0) * close("]", "closing ]"))
+      / make_arith(quote, "$["))
 end
 
 -- Parameters -----------------------------------------------------------------------------------
