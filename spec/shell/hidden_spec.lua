@@ -213,6 +213,12 @@ describe("hidden shell with the user's start-up files", function()
   }, function(world)
     assert.equal("1 2\nhello\nf\n", finished(world, "echo $FROM_ENV $FROM_RC; hi; f"))
   end))
+  it("lets cd lead only where the line shows", with({
+    rc = "CDPATH=/usr; place=/usr; setopt cdable_vars",
+  }, function(world)
+    assert.equal("no\nno\n", finished(world,
+      "cd share 2>/dev/null || echo no; cd place 2>/dev/null || echo no"))
+  end))
   it("that fail", starts { rc = "no_such_command; return 1" })
   it("that do not parse", starts { rc = "if true; then ( echo", zshenv = "echo ${(" })
   it("that set nounset and errexit", starts { rc = "setopt nounset errexit" })

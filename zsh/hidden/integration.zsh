@@ -117,9 +117,10 @@ _efrh_end() {
   _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=parse}"
 }
 
-# Hooks and prompt code of anybody else would run text from directories that a model wrote.
+# Hooks and prompt code of anybody else would run text from directories that a model wrote. With a
+# CDPATH `cd` would lead to places that the line does not show.
 _efrh_hooks() {
-  unset -m 'RPS1|RPROMPT|RPS2|RPROMPT2|PERIOD|TMOUT|MAIL|MAILPATH|HISTFILE|watch|WATCH'
+  unset -m 'CDPATH|cdpath|RPS1|RPROMPT|RPS2|RPROMPT2|PERIOD|TMOUT|MAIL|MAILPATH|HISTFILE|watch|WATCH'
   unfunction -m 'chpwd|periodic|zshaddhistory' 2>/dev/null
   precmd_functions=(_efrh_precmd _efrh_options) preexec_functions=(_efrh_preexec)
   chpwd_functions=() periodic_functions=() zshaddhistory_functions=()

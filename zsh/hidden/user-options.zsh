@@ -17,11 +17,12 @@ $_efrh_text" } 2>/dev/null
   _efrh_start
 }
 
-# Second precmd hook: options that would take the prompt away, or end the shell with a failing line.
+# Second precmd hook: options that would take the prompt away, end the shell with a failing line, or
+# let `cd` take a name for a variable.
 # Its B says that the shell is ready; it comes also when a command sent the prompt itself elsewhere.
 _efrh_options() {
   unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
-    err_exit err_return null_glob csh_null_glob xtrace verbose
+    err_exit err_return null_glob csh_null_glob xtrace verbose cdable_vars
   setopt prompt_percent prompt_cr hup
   if [[ -z "$_efrh_stale" ]]; then
     _efrh_mark "A;cl=line"
