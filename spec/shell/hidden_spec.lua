@@ -379,6 +379,7 @@ describe("hidden shell, contained calls", function()
       on_output = function() token:cancel("test") end,
     })
     assert.equal("interrupted", result.outcome, result.setup_error)
+    assert.is_nil(result.setup_error)
     assert.is_nil(result.left_running)
     assert.equal("fine\n", finished(world, "echo fine"))
   end))

@@ -361,7 +361,10 @@ function Hidden:_interrupt(run)
   end
   if not run.ended then return leave_running(self, run, "interrupted") end
   local result = results.of(run, self.cwd)
-  if result.outcome ~= "exited" then result.outcome = "interrupted" end
+  if result.outcome ~= "exited" then
+    -- A launcher that was killed here leaves no result, which is no failure of the sandbox.
+    result.outcome, result.setup_error = "interrupted", nil
+  end
   return result
 end
 
