@@ -44,10 +44,17 @@ describe("perm.checks", function()
       { "env", "-1,env", "--|-x,$ENV", "-n|import \"x\" as x; .", "include", "--|--env" })
   end)
 
+  it("knows systemctl that names a unit", function()
+    each("names_unit", { "nginx", "--no-pager|nginx", "-a|nginx", "--type=service|nginx", "a|-n|5",
+        "-n|5|nginx" },
+      { "", "-t|service", "-n|5", "--lines|5", "--", "--|", "-o|short|--all", "--job-mode|fail" })
+  end)
+
   it("knows printf whose numbers are numbers", function()
     each("printf_plain",
-      { "x", "%s\\n|a[1]", "%d|5", "%5.2f %s|1.5|a[$(x)]", "%%|x", "--|%s|x", "%s %d|a|-1|b|0x1f" },
+      { "x", "%s\\n|a[1]", "%d|5", "%5.2f %s|1.5|a[$(x)]", "%%|x", "a\\tb\\\\\\0|x", "--|%s|x", "%s %d|a|-1|b|0x1f" },
       { "%d|path[$(touch P)1]", "%s %d|a|b", "%d|1|x", "%*s|1|x", "%1$d|1", "-x", "%d %s|1|b|c",
-        "%", "%n|x", "%.*f|2|1.5" })
+        "%", "%n|x", "%.*f|2|1.5", "\\u0025d|path[$(touch P)1]", "\\U00000025d|path[$(touch P)1]",
+        "%\\x64|path[$(touch P)1]", "\\%d|path[$(touch P)1]", "x\\" })
   end)
 end)

@@ -15,7 +15,7 @@ local M = {}
 ---@type table<string, string|nil>
 M.PROGRAMS = {
   sed_print_only = "sed", date_prints = "date", printf_plain = "printf",
-  jq_closed = "jq",
+  jq_closed = "jq", names_unit = "systemctl",
 }
 
 ---The checks a user's rule may name.
@@ -185,12 +185,39 @@ function M.jq_closed(words)
   return true
 end
 
+-- systemctl -------------------------------------------------------------------------------------
+
+-- Options without a value. What stands behind another one may be its value.
+local SYSTEMCTL_FLAGS <const> = {}
+for word in ("-a -l -q -r --all --full --no-pager --no-legend --plain --quiet --recursive --value "
+  .. "--user --system --"):gmatch "%S+" do SYSTEMCTL_FLAGS[word] = true end
+
+---systemctl with the name of a unit among its words: without one `show` prints the manager's
+---environment.
+---@param words string[]
+---@return boolean
+function M.names_unit(words)
+  local free = true
+  for _, word in ipairs(words) do
+    if word:sub(1, 1) == "-" then
+      free = SYSTEMCTL_FLAGS[word] or word:find("^%-%-[^=]+=") ~= nil
+    elseif free and word ~= "" then
+      return true
+    else
+      free = true
+    end
+  end
+  return false
+end
+
 -- printf ----------------------------------------------------------------------------------------
 
 local FLAG <const> = S "-+ #0'"
 local TEXT_CONVERSION <const> = P "%" * FLAG ^ 0 * R "09" ^ 0 * (P "." * R "09" ^ 0) ^ -1
   * (S "sbqc" * lpeg.Cc "text" + S "diouxXeEfFgGaA" * lpeg.Cc "number")
-local FORMAT <const> = lpeg.Ct(((1 - P "%") + P "%%" + TEXT_CONVERSION) ^ 0) * P(-1)
+-- zsh decodes the escapes before it looks for conversions, so `\u0025` is a `%`.
+local ESCAPE <const> = P "\\" * S "abefnrtv0\\\"'"
+local FORMAT <const> = lpeg.Ct(((1 - S "%\\") + ESCAPE + P "%%" + TEXT_CONVERSION) ^ 0) * P(-1)
 
 local function is_number(word)
   return word == "" or word:find("^[+-]?%d+%.?%d*$") ~= nil

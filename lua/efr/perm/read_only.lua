@@ -80,6 +80,8 @@ end
 
 local function is_plain_name(name)
   if names.special_names[name] or name:find("^dis_") then return false end
+  -- A user may have tied one to a search path: `typeset -T LD_LIBRARY_PATH ld_library_path`.
+  if name:find("path", 1, true) or name:find("lib", 1, true) then return false end
   return name:find("^%l[%l%d_]*$") ~= nil or name:find("^%u$") ~= nil
 end
 

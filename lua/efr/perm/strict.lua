@@ -53,17 +53,24 @@ function M.is_harmless_assignment(assign)
   if not names.harmless_names[name] and not name:find("^LC_%u+$") then return false end
   local field = fields.strict(assign.value)
   if not field or field.glob then return false end
-  if names.numeric_names[name] then return field.text:find("^%d*$") ~= nil end
-  return field.text:find("^[%w%-_./:,+@%%=]*$") ~= nil
+  local text = field.text
+  if names.numeric_names[name] then return text:find("^%d*$") ~= nil end
+  -- A path as a language makes the C library load catalogs and formats from there, which can run
+  -- code; a path as a time zone opens any file.
+  if name == "TZ" then
+    return text:find("^[%w%-_./:,+]*$") ~= nil and not text:find("^[/:.]")
+      and not text:find("..", 1, true)
+  end
+  return text:find("^[%w%-_.:,+@%%=]*$") ~= nil and not text:find("^%.")
 end
 
 local OUTPUT <const> = {
   [">"] = true, [">>"] = true, [">|"] = true, ["&>"] = true, ["&>>"] = true, [">&"] = true,
 }
 
--- `2>&1`, `<&0`: copies of a descriptor by number.
+-- `2>&1`, `<&0`: copies of a descriptor by number. From 10 on they are the shell's own.
 local function is_copy(redir, text)
-  return (redir.op == ">&" or redir.op == "<&") and text:find("^%d+$") ~= nil
+  return (redir.op == ">&" or redir.op == "<&") and text:find("^%d$") ~= nil
 end
 
 ---Whether a redirection writes nothing. `text`: its target, nil when it cannot be known.

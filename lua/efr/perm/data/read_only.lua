@@ -10,7 +10,7 @@
 -- Odd rows: ps reads a whole line in BSD syntax when one word is no UNIX syntax, and the BSD `e`
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
 -- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain; jq takes
--- `-1,env` as its program; lspci -q asks a server and keeps a file of the answers.
+-- `-1,env` as its program and runs a file's programs with --run-tests; lspci -q asks a server and keeps a file of the answers.
 
 local SYSTEMCTL <const> =
   "status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat"
@@ -70,8 +70,8 @@ return {
   { id = "48", program = "tr" },
   { id = "49", program = "column" },
   { id = "50", program = "jq",
-    forbid = { "-i", "--in-place", "-f", "--from-file", "-L", "--library-path", "env", "ENV",
-      "include", "import" }, check = "jq_closed" },
+    forbid = { "-i", "--in-place", "-f", "--from-file", "-L", "--library-path", "--run-tests",
+      "env", "ENV", "include", "import" }, check = "jq_closed" },
   { id = "51", program = "ps", forbid = { "e", "-e", "--format" } },
   { id = "52", program = "ps", args = { "-e|-ef|-eF|-ely|-eLf|-ejH" }, max_operands = 0,
     max_options = 0 },
@@ -89,9 +89,10 @@ return {
       "--follow" } },
   { id = "62", program = "systemctl", args = { SYSTEMCTL }, forbid = REMOTE_HOST },
   { id = "63", program = "systemctl", args = { "--user", SYSTEMCTL }, forbid = REMOTE_HOST },
-  { id = "64", program = "systemctl", args = { "show" }, forbid = SHOW, min_operands = 1 },
+  { id = "64", program = "systemctl", args = { "show" }, forbid = SHOW, min_operands = 1,
+    check = "names_unit" },
   { id = "65", program = "systemctl", args = { "--user", "show" }, forbid = SHOW,
-    min_operands = 1 },
+    min_operands = 1, check = "names_unit" },
   { id = "66", program = "git", args = { GIT }, forbid = { "--output" }, git = true },
   { id = "67", program = "git", args = { "--no-pager", GIT }, forbid = { "--output" },
     git = true },
