@@ -2,6 +2,7 @@
 -- Owns: what these print. Must not know: what a rule can do; that is rules/api, in its own process.
 
 local client = require "efr.rules.client"
+local deciding = require "efr.cli.deciding"
 local own_rules = require "efr.cli.own_rules"
 local perm_line = require "efr.perm.line"
 
@@ -157,6 +158,17 @@ local function show_answer(env, answer, line)
   end
 end
 
+-- The decision with and without the rules: what they change.
+local function show_change(env, on, rules, line)
+  on.rules = nil
+  local without = deciding.of_line(env, on, line).decision
+  on.rules = rules
+  local with = deciding.of_line(env, on, line).decision
+  local words = with == without and "efr decides %s, with and without them"
+    or "efr decides %s; without your rules: %s"
+  env:say(words:format(with, without))
+end
+
 function ACTIONS.explain(env, rules, args)
   local ok, message, code = load(env, rules)
   if not ok then
@@ -165,9 +177,9 @@ function ACTIONS.explain(env, rules, args)
   if rules.state == "none" then
     return 0
   end
-  local config
-  config, message, code = env:config()
-  if not config then
+  local on
+  on, message, code = deciding.setting(env, args)
+  if not on then
     return nil, message, code
   end
   local line = perm_line.read(table.concat(args.line, " "))
@@ -176,13 +188,14 @@ function ACTIONS.explain(env, rules, args)
       line.why))
   end
   local answer = own_rules.ask(rules, line, { requirements = {} }, {
-    cwd = args.cwd or env.ports.uv.cwd(), home = env.home, tool = "shell", origin = "cli",
-    mode = args.mode or config:get("permissions.mode"),
+    cwd = on.cwd, home = env.home, tool = "shell", origin = "cli", mode = on.mode,
+    project = on.scope.root,
   })
   if answer.failed then
     return nil, answer.failed.text, "EFR_RULES"
   end
   show_answer(env, answer, line.text)
+  show_change(env, on, rules, line.text)
   return 0
 end
 

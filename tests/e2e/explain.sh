@@ -32,7 +32,7 @@ expect "an exit" "$(efr explain --mode auto --json 'git push' |
     field '[(e["kind"], e["approver"], e["launch"]) for e in d["exits"]]')" "[('upload', 'user', 'unsandboxed')]"
 expect "a directory" "$(efr explain --json --cwd /tmp 'touch x' | field 'd["requirements"][0]["subject"]')" \
     "write /tmp/x"
-efr explain 'cat ~/.ssh/id' | grep -q 'deny, by rule 7 of the machine policy' || fail "the text has no reason"
+contains "$(efr explain 'cat ~/.ssh/id')" 'deny, by rule 7 of the machine policy' 'the text'
 efr explain --mode nonsense ls 2>/dev/null && fail "an unknown mode was taken"
 printf '%s\n' '"ls"' '"cat $(rm x)\n"' '7' >lines
 efr explain --batch --mode auto <lines >out && fail "a row that is no string was taken"

@@ -60,7 +60,10 @@ contains "$text" '^deny   rule force of rules.lua:1: rewrites history$'
 contains "$text" '^       matches git push --force$'
 contains "$text" "^adds   read $HOME/key, by program of rules.lua:4\$"
 contains "$text" '^your rules say deny, by rules.lua:1$'
-contains "$(efr rules explain 'git push')" '^none of your rules matches$'
+contains "$text" '^efr decides deny; without your rules: ask$'
+text=$(efr rules explain 'ls')
+contains "$text" '^none of your rules matches$'
+contains "$text" '^efr decides allow, with and without them$'
 ! text=$(efr rules explain hang 2>&1) || fail "a rule that hangs explains"
 contains "$text" 'rules.lua:[5-8]: no answer within [0-9]+ ms'
 cat >"$HOME/.config/efr/rules_spec.lua" <<'END'
