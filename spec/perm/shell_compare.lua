@@ -43,7 +43,9 @@ local function commands(tree)
       found[#found + 1] = words
     elseif node.redirs[1] then
       -- NULLCMD and READNULLCMD.
-      found[#found + 1], found[#found + 2] = { "cat" }, { "more" }
+      for _, program in ipairs { "cat", "more", "pager" } do
+        found[#found + 1] = { program }
+      end
     end
   end)
   return found

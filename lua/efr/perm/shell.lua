@@ -41,6 +41,9 @@
 -- true. Aliases are only words.
 --
 -- zsh reads a line of the hidden shell by eval, so `#` begins a comment in it.
+-- What a reading must not forget: a simple command with redirections and no words runs NULLCMD or
+-- READNULLCMD (cat, a pager), but for $(<f); a first word that may become nothing ($x, *(N)) makes
+-- the next word the command; qualifiers e and + of a `qual` run code.
 
 local lpeg = require "lpeg"
 require "efr.util.lpegx"

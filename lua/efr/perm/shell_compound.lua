@@ -194,7 +194,7 @@ local function arm_patterns(list, ended)
 end
 
 local function case_rules(rules)
-  local space = S " \t\n"
+  local space = S " \t\n" + "\\\n"
   local inside = space ^ 0 * words.word_of((V "argument_part"
     + C(space ^ 1 * -S "|)") / function(s) return { t = "glob", s = s } end) ^ 0) * space ^ 0
   local group = C("(" * enter * Ct(inside * ("|" * inside) ^ 0) * close(")", "closing )"))
