@@ -240,6 +240,18 @@ describe("conv: interrupts, questions, streaming", function()
       assert.is_true(completed.is_error)
     end)
 
+    it("contains a line that a rule of the user asked about, also after a yes", function()
+      opened({ ["permissions.rules"] = { { action = "execute", effect = "ask",
+        resource = { command = { program = "make" } } } } })
+      w:reply(answer(nil, { { "shell", { command = "make" } } }))
+      local request = w:find("approval_requested")[1]
+      assert.is_truthy(request)
+      assert(w:call("approve",
+        { conversation_id = id, call_id = request.call_id, decision = "allow" }))
+      assert.equal("contained", w.runs[1].launch)
+      assert.equal("contained", w:find("tool_call_started")[1].launch.kind)
+    end)
+
     it("cleans a call's directory up, except while its line still runs", function()
       opened()
       local late

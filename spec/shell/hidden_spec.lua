@@ -32,13 +32,13 @@ describe("hidden shell", function()
   end))
 
   it("runs trusted words as what they always are", with({
-    rc = "alias ls='echo alias'; cat() { echo function }; alias if='echo if;if'\n"
+    rc = "zmodload zsh/stat; alias ls='echo alias'; cat() { echo function }; alias if='echo if;if'\n"
       .. "aliases[pwd]='echo pwd'; hash wc=/bin/echo; mine() { echo mine }",
   }, function(world)
     local trusted = { "ls", "cat", "if", "pwd", "wc", "grep" }
-    local line = "ls -d /; cat /dev/null; if [[ -n x ]] then pwd; fi; wc -c </dev/null; mine"
+    local line = "ls -d /; cat /dev/null; if [[ -n x ]] then pwd; fi; wc -c </dev/null; mine; whence -w stat"
     local result = run(world, line, { trusted = trusted })
-    assert.equal("/\n" .. world.home .. "\n0\nmine\n", result.output)
+    assert.equal("/\n" .. world.home .. "\n0\nmine\nstat: command\n", result.output)
     -- What a call makes of them is gone with the next one.
     run(world, "alias ls='echo again'; grep() { echo function }")
     assert.equal("/\n", run(world, "ls -d /", { trusted = trusted }).output)

@@ -78,6 +78,8 @@ _efrh_forget() {
   known=(${(k)commands})
   known=(${trusted:*known})
   (( ! $#known )) || builtin unhash -- $known 2>/dev/null
+  # The module zsh/stat has a `stat` that sets parameters.
+  (( ! ${+builtins[stat]} )) || builtin disable stat
 }
 
 # Last part of preexec.

@@ -3,8 +3,8 @@
 -- Must not know: tools' insides, the wire. Runs in efrd, in the turn's task; waits.
 --
 -- Policy: allow runs directly, contain in the sandbox, deny not at all, ask parks the call on a
--- question until an answer, the timeout or an interrupt. Three refusals in a row in auto, with no
--- person involved, end the turn.
+-- question until an answer, the timeout or an interrupt. In auto a shell line runs in the sandbox
+-- also after a yes. Three refusals in a row in auto, with no person involved, end the turn.
 
 local async = require "efr.util.async"
 local engine = require "efr.perm.engine"
@@ -78,6 +78,13 @@ local function in_force(turn, call, decision)
   if call.name ~= "shell" or turn.settings.mode ~= "auto" then return decision.effect end
   decision.closed = true
   return decision.inside
+end
+
+-- How a call with this effect runs. No rule and no answer opens an exit.
+local function launch_of(turn, call, effect)
+  if effect ~= "allow" and effect ~= "ask" and effect ~= "contain" then return nil end
+  if call.name == "shell" and turn.settings.mode == "auto" then return "contained" end
+  return effect == "contain" and "contained" or "direct"
 end
 
 -- Waits for "allow" or "deny", "expired" or "interrupted". A question that an answer has taken is
@@ -167,13 +174,11 @@ local function input_of(turn, call)
   }
 end
 
-local LAUNCHES <const> = { allow = "direct", ask = "direct", contain = "contained" }
-
 local function remember(turn, call, input, effect)
   turn.app.decisions:add({
     call_id = call.id, conversation_id = turn.conv.id, decision = call.decision, input = input,
     line = call.name == "shell" and call.input.command or nil, effect = effect,
-    launch = LAUNCHES[effect] or "none",
+    launch = launch_of(turn, call, effect) or "none",
   })
 end
 
@@ -199,7 +204,7 @@ function M.run(turn, call)
   else
     turn.refusals = 0
   end
-  call.launch = LAUNCHES[effect]
+  call.launch = launch_of(turn, call, effect)
   call.ctx.launch = call.launch
   return true
 end

@@ -10,7 +10,8 @@
 -- Odd rows: ps reads a whole line in BSD syntax when one word is no UNIX syntax, and the BSD `e`
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
 -- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain; jq takes
--- `-1,env` as its program and runs a file's programs with --run-tests; lspci -q asks a server and keeps a file of the answers.
+-- `-1,env` as its program, and with --run-tests those of a file; lspci -q asks a server and keeps a
+-- file of the answers.
 
 local SYSTEMCTL <const> =
   "status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat"
@@ -56,7 +57,7 @@ return {
   { id = "35", program = "readlink" },
   { id = "36", program = "basename" },
   { id = "37", program = "dirname" },
-  { id = "38", program = "tree", forbid = { "-o", "-R" } },
+  { id = "38", program = "tree", forbid = { "-o", "--output", "-R" } },
   { id = "39", program = "rg", forbid = { "--pre", "--hostname-bin" } },
   { id = "40", program = "grep" },
   { id = "41", program = "egrep" },
