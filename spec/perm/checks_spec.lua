@@ -53,7 +53,7 @@ describe("perm.checks", function()
   it("knows printf whose numbers are numbers", function()
     each("printf_plain",
       { "x", "%s\\n|a[1]", "%d|5", "%5.2f %s|1.5|a[$(x)]", "%%|x", "a\\tb\\\\\\0|x", "--|%s|x", "%s %d|a|-1|b|0x1f" },
-      { "%d|path[$(touch P)1]", "%s %d|a|b", "%d|1|x", "%*s|1|x", "%1$d|1", "-x", "%d %s|1|b|c",
+      { "%d|path[$(touch P)1]", "%s %d|a|b", "%d|1|x", "%*s|1|x", "%1$d|1", "-x", "%d %s|1|b|c", "\\0045d|x",
         "%", "%n|x", "%.*f|2|1.5", "\\u0025d|path[$(touch P)1]", "\\U00000025d|path[$(touch P)1]",
         "%\\x64|path[$(touch P)1]", "\\%d|path[$(touch P)1]", "x\\" })
   end)

@@ -216,7 +216,7 @@ local FLAG <const> = S "-+ #0'"
 local TEXT_CONVERSION <const> = P "%" * FLAG ^ 0 * R "09" ^ 0 * (P "." * R "09" ^ 0) ^ -1
   * (S "sbqc" * lpeg.Cc "text" + S "diouxXeEfFgGaA" * lpeg.Cc "number")
 -- zsh decodes the escapes before it looks for conversions, so `\u0025` is a `%`.
-local ESCAPE <const> = P "\\" * S "abefnrtv0\\\"'"
+local ESCAPE <const> = P "\\" * (S "abefnrtv\\\"'" + P "0" * -R "09")
 local FORMAT <const> = lpeg.Ct(((1 - S "%\\") + ESCAPE + P "%%" + TEXT_CONVERSION) ^ 0) * P(-1)
 
 local function is_number(word)
