@@ -204,6 +204,7 @@ describe("rules.apply", function()
       local answer = with { { on = "line", effect = "allow", file = "rules.lua", line = 1 } }
       assert.equal("allow", decide("cargo build", answer).effect)
       assert.equal("ask", decide("sudo cargo build", answer).effect)
+      assert.equal("ask", decide("cargo build '", answer).effect)
       assert.equal("contain", decide("cargo build", answer, { mode = "auto" }).inside)
     end)
   end)

@@ -138,7 +138,7 @@ describe("the rules room", function()
         when = function(exit) return exit.target == "a.example" end }
       efr.preset { name = "company", hosts = { "a.example", "*.b.example" } }
       efr.hint { text = "our mirror" }
-      efr.hint { text = "never", when = function() return false end }
+      efr.hint { text = "never", when = function(line) return line.text == "never" end }
     ]])
     local answer = world:judge("tofu console", { exits = {
       { kind = "host", target = "a.example" }, { kind = "bus", target = "a.example" },
@@ -152,6 +152,10 @@ describe("the rules room", function()
       answer.exits[1].id })
     assert.equal(1, #answer.hints)
     assert.equal("our mirror", answer.hints[1].text)
+    local without_line = support.run(world.client.judge, world.client, { tool = "read_file",
+      requirements = { { kind = "read", path = "/a" } } })
+    assert.is_nil(without_line.failed and without_line.failed.text)
+    assert.equal(1, #without_line.hints)
     assert.same({ "a.example", "*.b.example" }, world.client:presets()[1].hosts)
     assert.is_true(world.client:has("exit"))
     assert.is_false(world.client:has("rule"))

@@ -97,7 +97,8 @@ end
 
 local RESOURCES = {}
 
-function RESOURCES.line()
+function RESOURCES.line(match, question)
+  if match.effect == "allow" and not question.parse then return nil end
   return "execute", { any = true }
 end
 

@@ -171,8 +171,10 @@ function KINDS.exit(self, entry)
   end
 end
 
+-- A hint with `when` is about lines; a call without one has no such hints.
 function KINDS.hint(self, entry)
-  local yes, text = self:matches(entry, self.line and self.line.view or nil, self.ctx)
+  if entry.when and not self.line then return end
+  local yes, text = self:matches(entry, self.line and self.line.view, self.ctx)
   if yes then self:answer(self.hints, { entry = entry.index, text = text or entry.text }) end
 end
 
