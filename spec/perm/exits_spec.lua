@@ -285,4 +285,28 @@ describe("perm.exits", function()
     assert.equal("", (calls.exits("ls", { mode = "cautious",
       more = { { kind = "needs", needs = { outside = true } } } })))
   end)
+
+  it("gives file tools in auto only the project and scratch, and names floors", function()
+    local engine = require "efr.perm.engine"
+    local function of(kind, path, mode)
+      local decision = engine.decide { requirements = { { kind = kind, path = path } },
+        tool = "write_file", mode = mode or "auto", origin = "cli", machine = calls.machine(),
+        scope = { kind = "project", root = calls.CWD }, facts = { targets = {} } }
+      local exit = decision.exits[1]
+      return decision.effect .. (exit and " " .. exit.kind .. ":" .. exit.approver or "")
+    end
+    for path, words in pairs {
+      [calls.CWD .. "/a.c"] = "allow", [calls.CWD .. "/.mcp.json"] = "ask persistence:reviewer",
+      [calls.CWD .. "/.git/config"] = "ask persistence:user", ["/home/u/n.txt"] = "ask write:reviewer",
+      ["/home/u/.zshrc"] = "ask persistence:reviewer", ["/tmp/x"] = "ask write:user",
+      ["/home/u/p/app/x"] = "ask write:reviewer", ["/home/u/.ssh/x"] = "deny secret:denied",
+      ["/home/u/.config/efr/config.toml"] = "deny config:denied", ["/etc/x"] = "ask write:user",
+      ["/home/u/Dropbox/x"] = "ask synced_write:user", [calls.CWD] = "ask above_root:user",
+    } do
+      assert.equal(words, of("write", path), path)
+    end
+    assert.equal("ask masked_read:user", of("read", "/home/u/p/app/.env"))
+    assert.equal("allow", of("read", "/home/u/p/app/x"))
+    assert.equal("allow", of("write", calls.CWD .. "/.mcp.json", "cautious"))
+  end)
 end)

@@ -46,6 +46,11 @@ describe("tools.shell", function()
     assert.same({ kind = "line", text = "make test", cwd = "/w" }, requirements[1])
   end)
 
+  it("has no needs yet: no exit can be opened", function()
+    assert.same({ nil, "shell has no parameter needs. It takes command, timeout_seconds and "
+      .. "nested_shell." }, { declare { command = "ls", needs = { outside = true } } })
+  end)
+
   it("declares a shell that stays; what the line does is read out of it later", function()
     assert.equal("line", (declare { command = "sudo curl http://x > /etc/x" }))
     assert.equal("line nested_shell", (declare { command = "bash", nested_shell = true }))
