@@ -7,6 +7,7 @@ local answer = world_of.answer
 
 local function run(line, opts)
   local w = world_of.new(opts)
+  w.fs.mkdirs("/home/u/p/.git")
   w.provider.script = function(_, n)
     if n == 1 then return answer("t", { { "shell", { command = line } } }) end
     return answer("end")

@@ -78,6 +78,21 @@ describe("perm.facts", function()
     assert.is_nil(select(2, collect("git push", ports)).git_code)
   end)
 
+  it("knows of git only that a directory lies in no repository", function()
+    local entries = { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/r"] = { type = "dir" },
+      ["/r/s"] = { type = "dir" }, ["/r/.git"] = { type = "dir" }, ["/b"] = { type = "dir" },
+      ["/b/HEAD"] = { type = "file" }, ["/l"] = { type = "dir", real = "/r/s" } }
+    local fs = disk(entries)
+    fs.lstat = fs.stat
+    local code = facts.ports(fs, "", {}).git_code
+    assert.equal("clean", code({ "/w" }).state)
+    for _, dirs in ipairs { { "/r" }, { "/r/s" }, { "/b" }, { "/l" }, { "/w", "/r" }, { "/gone" }, {} } do
+      assert.equal("unknown", code(dirs).state)
+    end
+    fs.lstat = function() return nil, "no", "EACCES" end
+    assert.equal("unknown", facts.ports(fs, "", {}).git_code({ "/w" }).state)
+  end)
+
   it("finds programs in absolute directories only, and marks builtins", function()
     local fs = disk { ["/bin/ls"] = { type = "file", real = "/usr/bin/ls" },
       ["/usr/bin/ls"] = { type = "file" }, ["./x"] = { type = "file" } }

@@ -278,7 +278,36 @@ local function hidden_in(fs, machine)
   end
 end
 
----The facts that the disk gives. What git would run is not among them: nothing here may start it.
+-- Whether git could take a directory for a repository, or one lies in it; nil: not known.
+local function is_repository(fs, dir)
+  local prefix = dir == "/" and "/" or dir .. "/"
+  for _, name in ipairs({ ".git", "HEAD" }) do
+    local info, _, code = fs.lstat(prefix .. name)
+    if info then return true end
+    if not NOT_THERE[code] then return nil end
+  end
+  return false
+end
+
+-- Outside of every repository git reads only the user's and the system's configuration. What it
+-- would run in one has to be asked of git itself, which nothing here may start.
+local function git_code(fs)
+  return function(dirs)
+    for _, start in ipairs(dirs) do
+      local dir = fs.realpath(start)
+      if not dir then return UNKNOWN_CODE end
+      for _ = 1, DEEP_MAX do
+        if is_repository(fs, dir) ~= false then return UNKNOWN_CODE end
+        if dir == "/" then break end
+        dir = parent_of(dir)
+      end
+      if dir ~= "/" then return UNKNOWN_CODE end
+    end
+    return #dirs > 0 and { state = "clean" } or UNKNOWN_CODE
+  end
+end
+
+---The facts that the disk gives.
 ---@param fs table  port
 ---@param path_variable string?  PATH of the shell
 ---@param machine efr.Machine
@@ -286,6 +315,7 @@ end
 function M.ports(fs, path_variable, machine)
   return {
     hidden_in = hidden_in(fs, machine),
+    git_code = git_code(fs),
     stat = function(path)
       local info, _, code = fs.stat(path)
       if info then
