@@ -55,6 +55,17 @@ describe("perm.engine", function()
     end)
   end
 
+  it("lets a rule of the user see the command behind xargs", function()
+    local function of(command, line)
+      return effect(req.line(line, "/home/u"), { tool = "shell", rules = {
+        { action = "execute", effect = "deny", resource = { command = command } } } })
+    end
+    assert.equal("allow", of({ program = "wc" }, "echo a | xargs cat"))
+    assert.equal("deny", of({ program = "cat" }, "echo a | xargs -n 1 cat"))
+    assert.equal("deny", of({ program = "cat", args = { "a" } }, "echo a | xargs cat"))
+    assert.equal("deny", of({ program = "cat", args = { "a" } }, "wc <<< $(echo a | xargs cat)"))
+  end)
+
   it("asks for every line in cautious and manual, and contains every line in auto", function()
     local line = req.line("rm -rf /", "/home/u")
     assert.equal("ask", effect(line, { tool = "shell" }))

@@ -106,6 +106,11 @@ describe("perm.read_only", function()
     assert.equal(5, part.pos)
   end)
 
+  it("takes no word whose braces make a great deal of text", function()
+    assert.is_true(judge("cat {a,b}{a,b}" .. ("x"):rep(1000)))
+    assert.is_false(judge("cat " .. ("{a,b}"):rep(7) .. ("x"):rep(1000)))
+  end)
+
   it("wants the fact about git only where it decides", function()
     local function uses(line) return read_only.uses_git(shell.parse(line)) end
     assert.is_true(uses "ls; git status")

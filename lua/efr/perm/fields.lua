@@ -13,6 +13,8 @@
 local M = {}
 
 local FIELDS_MAX <const> = 128
+-- Of all fields of a word together.
+local BYTES_MAX <const> = 64 * 1024
 -- Longer words are not worth their work.
 local PARTS_MAX <const> = 256
 local PLAIN <const> = "^[%w%-_./:,+@%%=]*$"
@@ -315,6 +317,7 @@ function M.wide(word, scope)
     if part.t == "brace" then
       fields, construct = add_braces(fields, part, scope)
       if not fields then return nil, construct end
+      if #fields * #word.text > BYTES_MAX then return nil, "brace expansion" end
     else
       for _, field in ipairs(fields) do
         local ok

@@ -73,7 +73,7 @@ end
 
 local function rule_of(call, part, action, place, rough)
   local rule = rules.decide(call.rules, subject_of(part, action, place), call.project)
-  if rough and part.command then
+  if (rough or part.rough) and part.command then
     rule = stricter_rule(rule, possible_rule(call.rules, part.command, action, place))
   end
   return rule

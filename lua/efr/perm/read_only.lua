@@ -4,8 +4,9 @@
 --
 -- read_only.judge(ast, facts) -> true, parts | false, why, part
 --   facts  {git_code = {state = "clean"|"dirty"|"unknown", file?, key?}?}
---   parts  {{row, command}...}: each simple command (one for each value of a loop) with its row
---          of efr.perm.data.read_only; `command` as efr.perm.matching takes it
+--   parts  {{row, command, rough?}...}: each simple command (one for each value of a loop) with its row
+--          of efr.perm.data.read_only; `command` as efr.perm.matching takes it; rough: the
+--          command gets more words than efr knows (behind xargs)
 --   why    in words; part: the node that is not known to only read
 -- read_only.row(command, facts) -> row | nil, why: one command of the strict reading.
 -- read_only.uses_git(ast) -> boolean: whether the fact `git_code` can matter.
@@ -205,12 +206,16 @@ local function xargs_row(state, input)
     if not literal_echo(input) or not at then
       return nil, "xargs takes words that efr cannot know"
     end
-    local inner = { words = table.move(command.words, at, #command.words, 1, {}) }
+    local inner = { node = command.node,
+      words = table.move(command.words, at, #command.words, 1, {}) }
     local row, why = M.row(inner, state.facts)
     if not row then return nil, why end
     if row.forbid or row.check or row.min_operands or row.max_operands or row.max_options then
       return nil, "xargs adds words to a program that may not take all"
     end
+    -- The words that xargs adds.
+    table.insert(inner.words, {})
+    state.parts[#state.parts + 1] = { row = row, command = inner, rough = true }
     return XARGS_ROW
   end
 end
