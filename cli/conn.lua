@@ -86,6 +86,7 @@ local function attach(self, pipe)
   local client
   client = rpc.new({
     json = self.ports.json,
+    text = self.ports.text,
     write = function(bytes)
       pipe:write(bytes, function(err)
         if err then

@@ -63,9 +63,10 @@ local function usage(message)
   return nil, message, "EFR_USAGE"
 end
 
--- The shell's context as the plugin or a caller gave it.
+-- The shell's context as the plugin or a caller gave it. The plugin quotes the bytes of a name as
+-- they are; the exact bytes of such a directory are those of our own.
 local function read_context(env, text)
-  local value, err = env.ports.json.decode(text)
+  local value, err = env.ports.json.decode(env.ports.text.clean(text))
   if type(value) ~= "table" then
     return usage("the context is no JSON object: " .. tostring(err or type(value)))
   end
@@ -84,6 +85,10 @@ local function read_context(env, text)
   if not context.pwd then
     return usage("the context has no pwd")
   end
+  local cwd = env.ports.uv.cwd()
+  if cwd and env.ports.text.clean(cwd) == context.pwd then
+    context.pwd = cwd
+  end
   return context
 end
 
@@ -93,7 +98,7 @@ local function own_context(env)
     return usage("the current directory is unknown")
   end
   local tty = env:is_tty(0) and env.ports.sys.ttyname(0) or nil
-  return { pwd = env.ports.text.clean(cwd), tty = tty }
+  return { pwd = cwd, tty = tty }
 end
 
 -- The commands before the last one; a broken list is left out, it is only background.

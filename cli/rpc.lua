@@ -3,6 +3,7 @@
 -- which methods exist. Loop thread of `efr`; call and the end of a stream wait in a task.
 
 local async = require "efr.util.async"
+local exact = require "efr.util.exact"
 
 local M = {}
 
@@ -17,6 +18,7 @@ Rpc.__index = Rpc
 
 --- @class efr.cli.rpc_ports
 --- @field json table efr.json
+--- @field text table efr.text
 --- @field write fun(bytes: string)
 --- @field close fun()
 
@@ -129,7 +131,9 @@ end
 local function send(self, method, params, entry)
   local id = self.next_id
   self.next_id = id + 1
-  local message = { jsonrpc = "2.0", id = id, method = method, params = params }
+  local message = {
+    jsonrpc = "2.0", id = id, method = method, params = exact.clean(params, self.ports.text),
+  }
   local line, err = self.ports.json.encode(message)
   if not line then
     return nil, ("%s: %s"):format(method, err), "invalid"

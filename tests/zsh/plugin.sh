@@ -81,6 +81,17 @@ equals "$(sqlite3 "$db" 'SELECT count(*) FROM conversations')" 2 'conversations'
 equals "$(sqlite3 "$db" "SELECT json_extract(payload, '\$.settings.mode') FROM events
     WHERE kind = 'prompt_queued' ORDER BY seq DESC LIMIT 1")" cautious 'the mode of the prompt'
 
+# A directory whose name is no UTF-8 travels exactly.
+mark
+mkdir "$P/"$'\377d'
+type_line "cd ~/p/\$'\\377d' && print mo\"\"ved"
+see 'moved'
+send ', where' 'where'
+equals "$(sqlite3 "$db" "SELECT json_extract(payload, '\$.context.pwd_b64') FROM events
+    WHERE kind = 'prompt_queued' ORDER BY seq DESC LIMIT 1")" \
+    "$(printf '%s/\377d' "$P" | base64 -w0)" 'the directory of the prompt'
+type_line 'cd'
+
 # A terminal without escape sequences gets none of ours.
 mark
 type_line 'TERM=dumb; print du""mb'
