@@ -4,8 +4,8 @@
 --
 -- read_only.judge(ast, facts) -> true, parts | false, why, part
 --   facts  {git_code = {state = "clean"|"dirty"|"unknown", file?, key?}?}
---   parts  {{row, command, rough?}...}: each simple command (one for each value of a loop) with its row
---          of efr.perm.data.read_only; `command` as efr.perm.matching takes it; rough: the
+--   parts  {{row, command, rough?}...}: each simple command (one for each value of a loop) with
+--          its row of efr.perm.data.read_only; `command` as efr.perm.matching takes it; rough: the
 --          command gets more words than efr knows (behind xargs)
 --   why    in words; part: the node that is not known to only read
 -- read_only.row(command, facts) -> row | nil, why: one command of the strict reading.

@@ -11,7 +11,7 @@
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
 -- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain; jq takes
 -- `-1,env` as its program, and with --run-tests those of a file; lspci -q asks a server and keeps a
--- file of the answers.
+-- file of the answers; `command -v -x` runs a program of the name `-v`.
 
 local SYSTEMCTL <const> =
   "status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat"
@@ -50,7 +50,7 @@ return {
   { id = "28", program = "date", forbid = { "-s", "--set" }, check = "date_prints" },
   { id = "29", program = "which" },
   { id = "30", program = "type" },
-  { id = "31", program = "command", args = { "-v|-V" } },
+  { id = "31", program = "command", args = { "-v|-V" }, max_options = 0 },
   { id = "32", program = "echo" },
   { id = "33", program = "printf", forbid = { "-v" }, check = "printf_plain" },
   { id = "34", program = "realpath" },
