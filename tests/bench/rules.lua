@@ -39,7 +39,8 @@ for _, rules in ipairs { 1, 20 } do
         assert(not answer.failed, answer.failed and answer.failed.text)
       end) }
     end))
-    print(("rules %2d  commands %3d  median %6d us  p95 %6d us"):format(rules, commands, median, p95))
+    local words = "rules %2d  commands %3d  median %6d us  p95 %6d us"
+    print(words:format(rules, commands, median, p95))
   end
 end
 
