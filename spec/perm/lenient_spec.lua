@@ -34,7 +34,11 @@ local ROWS = {
   { "a # rm z", "a" },
   -- Words.
   { "a $x \"b$y\" $'\\x63' ~/d {e,f}g h{1..3}", "a ? ? c ~/d eg fg h1 h2 h3" },
-  { "$x y", "? y" },
+  { "$x y", "? y / y" },
+  { "$x $y rm z", "? ? rm z / ? rm z / rm z" },
+  { "*(N) rm z", "* rm z / rm z" },
+  { "a$x rm z", "? rm z" },
+  { "env $x rm z", "env ? rm z / ? rm z / rm z" },
   { "for i in a b; do rm $i ${i}x; done; rm $i", "rm a ax / rm b bx / rm ?" },
   { "for i in a $x; do rm $i; done", "rm a / rm ?" },
   { "for i in a; do i=$x; rm $i; done", " / rm ?" },

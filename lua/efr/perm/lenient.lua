@@ -269,6 +269,9 @@ function peel(state, words, more)
     inner_text(state, trap_text(words), command)
   elseif wrappers.is_wrapper(program) then
     peel_wrapper(state, command, words, more)
+  elseif command.opaque and words[1].fixed == "" then
+    -- `$x rm y`, `*(N) rm y`: a first word that comes to nothing makes the next one the command.
+    peel(state, table.move(words, 2, #words, 1, {}), more)
   end
   return command
 end
@@ -320,6 +323,7 @@ function READERS.simple(state, node, piped)
   inner_of_all(state, node.words)
   inner_of_redirs(state, node.redirs)
   local last
+  local first = #state.out + 1
   for _, vars in ipairs(loops.bindings(loops.used(node, state.values), state.values) or { {} }) do
     local words = resolve_all(node.words, vars)
     local more = {
@@ -333,7 +337,9 @@ function READERS.simple(state, node, piped)
       last = make_command(state, {}, more)
     end
   end
-  if last and names.directory_changers[last.program or ""] then state.moved = true end
+  for i = first, #state.out do
+    if names.directory_changers[state.out[i].program or ""] then state.moved = true end
+  end
   return last
 end
 
