@@ -139,6 +139,19 @@ static int pty_write_(lua_State *L)
     return luax_push_ok(L, pty_write(self->pty, bytes, len, &err), &err);
 }
 
+/* pty:pause(paused) */
+static int pty_pause_(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct lpty *self = check_pty(L);
+    int paused = lua_toboolean(L, 2);
+    if (!self->pty)
+        return luax_push_closed(L);
+    pty_pause(self->pty, paused);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* pty:restore() */
 static int pty_restore_(lua_State *L)
 {
@@ -279,6 +292,7 @@ static const luaL_Reg methods[] = {
     {"modes", pty_modes_},
     {"on_data", pty_on_data},
     {"on_exit", pty_on_exit},
+    {"pause", pty_pause_},
     {"pid", pty_pid_},
     {"resize", pty_resize_},
     {"restore", pty_restore_},

@@ -47,6 +47,7 @@ struct pty {
     int exited;
     int busy;    /* inside a callback */
     int closing; /* pty_destroy was called inside a callback */
+    int paused;
     char *queue; /* owned */
     size_t queue_len, queue_cap;
 };
@@ -252,8 +253,18 @@ static void on_master(uv_poll_t *poll, int status, int events)
 
 static void update_poll(struct pty *pty)
 {
-    int events = UV_READABLE | (pty->queue_len > 0 ? UV_WRITABLE : 0);
-    (void)uv_poll_start(pty->poll, events, on_master);
+    int events = (pty->paused ? 0 : UV_READABLE) | (pty->queue_len > 0 ? UV_WRITABLE : 0);
+    if (events)
+        (void)uv_poll_start(pty->poll, events, on_master);
+    else
+        (void)uv_poll_stop(pty->poll);
+}
+
+void pty_pause(struct pty *pty, int paused)
+{
+    pty->paused = paused;
+    if (!pty->closing)
+        update_poll(pty);
 }
 
 /* Returns 1 when the process has ended. It stays a zombie, so that its pid, which is the session's id

@@ -52,6 +52,10 @@ pid_t pty_pid(const struct pty *pty);
 /* Queues bytes for the terminal's input. -1 with EFR_FULL when 1 MiB already waits. */
 int pty_write(struct pty *pty, const char *bytes, size_t len_bytes, struct efr_err *err);
 
+/* Whether output is left in the terminal, so that the program waits once it is full. The end of the program is seen
+ * all the same, and what it wrote is read then. */
+void pty_pause(struct pty *pty, int paused);
+
 /* Puts the terminal back: line discipline, the modes it started with, flow, exclusive use, size; input that nobody
  * read is thrown away, also what waits in the queue. */
 int pty_restore(struct pty *pty, struct efr_err *err);

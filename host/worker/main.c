@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "confine.h"
+#include "screen.h"
 
 #define EXIT_USAGE 2
 #define EXIT_NOT_CONFINED 3
@@ -20,7 +21,7 @@
 struct role {
     const char *name;
     const int *syscalls; /* what it may call once confined */
-    size_t syscall_count;
+    const size_t *syscall_count;
     int (*run)(void); /* returns the exit code */
 };
 
@@ -34,6 +35,9 @@ static void say(int fd, const char *text)
 
 static const int check_syscalls[] = {SYS_write, SYS_exit_group, SYS_exit,
                                      SYS_rt_sigreturn};
+
+static const size_t check_syscall_count =
+    sizeof(check_syscalls) / sizeof(check_syscalls[0]);
 
 static int try_open(void)
 {
@@ -77,8 +81,8 @@ static int run_check(void)
 /* ---- start ---- */
 
 static const struct role roles[] = {
-    {"check", check_syscalls, sizeof(check_syscalls) / sizeof(check_syscalls[0]),
-     run_check},
+    {"check", check_syscalls, &check_syscall_count, run_check},
+    {"screen", screen_syscalls, &screen_syscall_count, screen_run},
 };
 
 static const struct role *find_role(const char *name)
@@ -103,7 +107,7 @@ int main(int argc, char **argv)
     static const int keep_fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     struct efr_confine confine = {
         .syscalls = role->syscalls,
-        .syscall_count = role->syscall_count,
+        .syscall_count = *role->syscall_count,
         .keep_fds = keep_fds,
         .keep_fd_count = sizeof(keep_fds) / sizeof(keep_fds[0]),
         .deny_errno = EPERM,

@@ -1,4 +1,5 @@
 -- Specs of the output cleaner and of the bounded collector.
+local cleaner = require "efr.shell.cleaner"
 local output = require "efr.shell.output"
 
 local clean = output.clean
@@ -17,8 +18,31 @@ describe("output cleaner", function()
     assert.equal("ab", clean("a\27Pq#0;2;0\27\\b"))
     assert.equal("ab", clean("a\27_Ga=T\27\\b\27^pm\27\\\27Xsos\27\\"))
     assert.equal("ab", clean("a\27(Bb\27=\27>\27c\27 F"))
-    assert.equal("ab", clean("a\27[?1049hb\27[2J\27[10;20H"))
+    assert.equal("ab", clean("a\27[2J\27[10;20Hb"))
     assert.equal("ab", clean("a\27Ptmux;\27\27]0;x\7\27\\b"))
+  end)
+
+  it("makes one note of full-screen programs", function()
+    local note = output.NOTE
+    assert.equal("a\n" .. note .. "b", clean("a\27[?1049hscreen\r\n\27[3;3Hmore\27[?1049lb"))
+    assert.equal(note .. "b\nc", clean("\27[?1h\27[?47hx\27[?47lb\r\n\27[?1049hy\27[?1049lc"))
+    assert.equal(note, clean("\27[?25;1049hnever left\r\n"))
+  end)
+
+  it("tells which output needs a screen", function()
+    local function kind(bytes)
+      local collector = output.new()
+      collector:feed(bytes)
+      return collector:moves(), collector:full_screen()
+    end
+    for _, bytes in ipairs { "a\27[31mb\27[K\r\8c", "\27]0;x\7", "\27[?25l\27[?1h\27[>c", "\27(B" } do
+      assert.is_false(kind(bytes), ("%q"):format(bytes))
+    end
+    for _, bytes in ipairs { "a\27[1Ab", "\27[3;4H", "\27[2J", "\27M", "\0277x\0278", "\27[5G" } do
+      assert.is_true(kind(bytes), ("%q"):format(bytes))
+    end
+    assert.same({ false, true }, { kind("\27[?1049h\27[H\27[?1049l") })
+    assert.is_false(kind("\0277\27[0;39r\0278\27[1A"))
   end)
 
   it("ends a broken sequence without eating text", function()
@@ -84,10 +108,10 @@ describe("output cleaner, generated", function()
       assert.is_nil(whole:find("[\0-\8\11-\31\127]"))
       for at = 0, #bytes, 3 do
         local parts = {}
-        local cleaner = output.cleaner(function(text) parts[#parts + 1] = text end)
-        cleaner:feed(bytes:sub(1, at))
-        cleaner:feed(bytes:sub(at + 1))
-        cleaner:finish()
+        local piecewise = cleaner.new(function(text) parts[#parts + 1] = text end)
+        piecewise:feed(bytes:sub(1, at))
+        piecewise:feed(bytes:sub(at + 1))
+        piecewise:finish()
         assert.equal(whole, table.concat(parts), ("seed %d split %d"):format(seed, at))
       end
     end

@@ -7,8 +7,12 @@ local M = {}
 
 local LIMIT_MS <const> = 30000
 
+---Path of efr-worker.
+M.WORKER = (os.getenv("EFR_BIN") or "build/bin") .. "/efr-worker" ---@type string
+
 local ports = {
   uv = require "luv", pty = require "efr.pty", fs = require "efr.fs", sys = require "efr.sys",
+  proc = require "efr.proc",
 }
 -- From the tree, so that the spec sees the files as they are.
 ports.assets = {
@@ -45,13 +49,14 @@ function M.run(fn)
     failed = failed or "the spec did not end in time"
     uv.stop()
   end)
-  local done = false
+  local done, running = false, false
   async.spawn(function()
     local ok, err = xpcall(fn, debug.traceback)
     if not ok then failed = failed or err end
     done = true
-    uv.stop()
+    if running then uv.stop() end
   end)
+  running = true
   if not done then uv.run() end
   limit:close()
   uv.run("nowait")
@@ -128,7 +133,10 @@ function M.world(opts, fn)
     end,
   }, { __index = ports.sys })
   local world_ports = setmetatable({ sys = sys }, { __index = ports })
-  self.pool = pool.new { ports = world_ports, paths = { runtime = root .. "/run" } }
+  self.pool = pool.new {
+    ports = world_ports, paths = { runtime = root .. "/run", data = root .. "/data" },
+    worker = M.WORKER,
+  }
   local pids = {}
   local ok, err = pcall(M.run, function()
     local fine, why = xpcall(fn, debug.traceback, self)

@@ -117,13 +117,10 @@ function Conversation:kick()
   end)
 end
 
--- Records what the hidden shell reports. Its own id is a process id, which comes again; the log
--- gets a UUID for each shell.
+-- Records what the hidden shell reports.
 local function record_shell_event(self, kind, fields)
   local event = { kind = kind }
   for name, value in pairs(fields or {}) do event[name] = value end
-  if kind == "shell_started" then self.pty_id = self.app.ports.sys.uuid7() end
-  event.pty_id = self.pty_id
   async.spawn(function()
     local ok, message = self:append({ events = { event } })
     if not ok then self.app.log:warn("conversation %s: %s: %s", self.id, kind, message) end

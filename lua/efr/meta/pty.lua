@@ -39,6 +39,12 @@ function Pty:on_exit(fn) end
 ---@return boolean?
 function Pty:write(bytes) end
 
+---Whether output is left in the terminal, so that the program waits once it is full. What is there
+---at the program's end is read all the same.
+---@param paused boolean
+---@return boolean?
+function Pty:pause(paused) end
+
 ---Puts line discipline, modes, flow, exclusive use and size back and throws unread input away.
 ---@return boolean?
 function Pty:restore() end

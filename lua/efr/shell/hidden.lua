@@ -14,9 +14,11 @@
 
 local async = require "efr.util.async"
 local handoff = require "efr.shell.handoff"
-local marks = require "efr.shell.marks"
+local live = require "efr.shell.live"
 local output = require "efr.shell.output"
+local process = require "efr.shell.process"
 local results = require "efr.shell.results"
+local terminal = require "efr.shell.terminal"
 
 local M = {}
 
@@ -24,7 +26,7 @@ local FIRST_PROMPT_MS <const> = 10000
 local AFTER_INTERRUPT_MS <const> = 2000
 local CLOSE_GRACE_MS <const> = 1000
 local TICK_MS <const> = 100
-local TAIL_BYTES <const> = results.TAIL_BYTES
+local TAIL_BYTES <const> = live.TAIL_BYTES
 local MAX_TYPED <const> = 10
 local RETYPE_MS <const> = 400
 local PROMPT_MS <const> = 1000
@@ -55,6 +57,9 @@ Hidden.__index = Hidden
 ---@field cwd string
 ---@field home string  where a shell starts whose directory is gone
 ---@field on_event fun(kind: string, fields: table)?
+---@field worker string?  path of efr-worker; nil: no screens
+---@field recording fun(pty_id: string): efr.shell.Recording?
+---@field warn fun(message: string)?
 
 ---@param opts efr.shell.HiddenOptions
 ---@return efr.Hidden
@@ -95,22 +100,12 @@ function Hidden:_wait(deadline, token, done)
 end
 
 function Hidden:_event(kind, fields)
-  fields.pty_id = tostring(self._pid)
+  fields.pty_id = self._pty_id
   if self._opts.on_event then self._opts.on_event(kind, fields) end
 end
 
--- The directory as the shell names it, if that is where the shell's process is; else the kernel's
--- own name for it.
-function Hidden:_read_cwd(claimed)
-  local fs, link = self._ports.fs, ("/proc/%d/cwd"):format(self._pid)
-  local real = fs.stat(link)
-  local there = claimed and fs.stat(claimed)
-  if real and there and real.dev == there.dev and real.ino == there.ino then return claimed end
-  return fs.readlink(link) or self.cwd
-end
-
 function Hidden:_update_cwd(claimed)
-  local cwd = self:_read_cwd(claimed)
+  local cwd = process.cwd(self._ports.fs, self._pid, claimed) or self.cwd
   if cwd == self.cwd then return end
   self.cwd = cwd
   self:_event("cwd_changed", { cwd = cwd })
@@ -128,8 +123,8 @@ function Hidden:_end_run(how, status)
   run.ended, run.status = how, status
   if self._phase == "busy" then self._phase = "prompting" end
   if run.late then
-    local late = run.on_late_end
-    if late then late(results.of(run, self.cwd)) end
+    local late, screen = run.on_late_end, self._terminal:screen()
+    if late then async.spawn(function() late(results.of(run, self.cwd, screen)) end) end
   end
   self:_changed()
 end
@@ -205,9 +200,7 @@ function Hidden:_on_bytes(bytes)
 end
 
 function Hidden:_report_output(run)
-  if not run.news or not run.on_output then return end
-  run.news = false
-  run.on_output(run.output:tail(TAIL_BYTES), run.output.total_bytes)
+  live.report(run, self._terminal:screen(), now_ms(self))
 end
 
 -- Ten times a second while a command runs.
@@ -226,7 +219,7 @@ end
 
 function Hidden:_on_exit(code, signal)
   self._pty:kill_session(SIGKILL, false)
-  self._pty:close()
+  self._terminal:close()
   self._timer:close()
   local status = signal ~= 0 and 128 + signal or code
   self:_event("shell_exited", { exit_code = status })
@@ -249,29 +242,39 @@ function Hidden:_spawn()
   local cwd = existing_dir(self, self.cwd) or existing_dir(self, opts.home) or "/"
   local argv = { "zsh", "-i" }
   if opts.login then table.insert(argv, 2, "-l") end
-  local pty, err, code = self._ports.pty.open {
-    path = opts.program, argv = argv, env = opts.env(cwd), cwd = cwd, cols = 120, rows = 40,
+  local pty_id = self._ports.sys.uuid7()
+  local opened, err, code = terminal.open {
+    ports = self._ports, worker = opts.worker, warn = opts.warn,
+    recording = opts.recording and opts.recording(pty_id),
+    spawn = {
+      path = opts.program, argv = argv, env = opts.env(cwd), cwd = cwd, cols = 120, rows = 40,
+    },
+    on_bytes = function(bytes) self:_on_bytes(bytes) end,
+    on_mark = function(mark)
+      local handler = on_mark[mark.kind]
+      if handler then handler(self, mark) end
+    end,
+    on_exit = function(exit_code, signal) self:_on_exit(exit_code, signal) end,
+    wants_reply = function() return self:_wants_reply() end,
   }
-  if not pty then return nil, "start the shell: " .. err, code end
-  self._pty, self._pid, self.cwd, self._phase = pty, pty:pid(), cwd, "starting"
+  if not opened then return nil, "start the shell: " .. err, code end
+  self._terminal, self._pty, self._pty_id = opened, opened.pty, pty_id
+  self._pid, self.cwd, self._phase = opened.pty:pid(), cwd, "starting"
   self._handoff:clear()
   self._startup = output.new { limit_bytes = 2 * TAIL_BYTES }
   self._timer = self._ports.uv.new_timer()
   self._claimed = nil
-  local scanner = marks.new {
-    data = function(bytes) self:_on_bytes(bytes) end,
-    mark = function(mark)
-      local handler = on_mark[mark.kind]
-      if handler then handler(self, mark) end
-    end,
-  }
-  pty:on_data(function(bytes)
-    -- The shell may be gone in the middle of a piece.
-    if self._pty == pty then scanner:feed(bytes) end
-  end)
-  pty:on_exit(function(exit_code, signal) self:_on_exit(exit_code, signal) end)
   self:_event("shell_started", { cwd = cwd, pid = self._pid })
   return true
+end
+
+-- Whether an answer of the terminal would reach the program that asked: only a job that reads
+-- without line mode or echo. The shell itself must never get one.
+function Hidden:_wants_reply()
+  local run = self._run
+  if not run or not run.started or self._pending or foreground_is_shell(self) then return false end
+  local modes = self._pty:modes()
+  return modes ~= nil and not (modes.canonical and modes.echo)
 end
 
 -- A shell that stands at its first prompt, or nil with what it showed instead.
@@ -316,29 +319,22 @@ function Hidden:_type(run, opts)
     self._handoff:take_back()
     return false
   end
+  self._terminal:ensure_screen()
   self._run, self._phase, self._claimed = run, "busy", nil
   self._timer:start(TICK_MS, TICK_MS, function() self:_tick() end)
   return self._pty:write(handoff.FIXED_LINE)
 end
 
--- A run that goes on without its caller.
-local function leave_running(self, run, outcome)
-  run.late = true
-  return results.running(run, self.cwd, outcome)
+-- What a run that has ended gives back. Waits.
+function Hidden:_result(run)
+  live.finish(run)
+  return results.of(run, self.cwd, self._terminal:screen())
 end
 
--- The launcher's process: the child of the shell that has our arguments.
-local function find_launcher(self, run)
-  local fs = self._ports.fs
-  local path = ("/proc/%d/task/%d/children"):format(self._pid, self._pid)
-  local wanted = table.concat({ "", "run", "--call-dir", run.call.dir, "" }, "\0")
-  for pid in (fs.read_file(path, 65536) or ""):gmatch("%d+") do
-    local argv = fs.read_file(("/proc/%s/cmdline"):format(pid), 65536) or ""
-    if argv:sub(-#wanted) == wanted then
-      return math.tointeger(tonumber(pid))
-    end
-  end
-  return nil
+-- A run that goes on without its caller.
+local function leave_running(self, run, outcome)
+  run.late, run.answered = true, true
+  return results.running(run, self.cwd, outcome, self._terminal:screen())
 end
 
 -- Stops a run: takes it back, or SIGINT to the foreground group; a contained call that ignores it
@@ -348,19 +344,19 @@ function Hidden:_interrupt(run)
   if not run.started and not run.ended and self._handoff:take_back() then
     self:_end_run("dropped")
     self._phase = "ready"
-    return results.of(run, self.cwd)
+    return self:_result(run)
   end
   run.interrupted = true
   self:_wait(now_ms(self) + 200, nil, function() return run.started or run.ended end)
   if not run.ended then self._pty:interrupt() end
   self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
   if not run.ended and run.launch == "contained" then
-    local pid = find_launcher(self, run)
+    local pid = process.launcher(self._ports.fs, self._pid, run.call.dir)
     if pid then self._ports.sys.kill(pid, SIGKILL) end
     self:_wait(now_ms(self) + AFTER_INTERRUPT_MS, nil, over)
   end
   if not run.ended then return leave_running(self, run, "interrupted") end
-  local result = results.of(run, self.cwd)
+  local result = self:_result(run)
   if result.outcome ~= "exited" then
     -- A launcher that was killed here leaves no result, which is no failure of the sandbox.
     result.outcome, result.setup_error = "interrupted", nil
@@ -422,8 +418,7 @@ function Hidden:_run_locked(opts, again)
     -- The shell had ended at its prompt (the line before took its input away): nothing ran.
     return self:_run_locked(opts, true)
   end
-  self:_report_output(run)
-  return results.of(run, self.cwd)
+  return self:_result(run)
 end
 
 ---Run one line; waits. Overlapping runs are busy.

@@ -1,295 +1,20 @@
--- Output of a command as text.
+-- The output of one command: what is kept of it, and its text by the cleaner.
 --
--- Owns: removing escape sequences and controls, carriage-return overprint, backspaces, invalid
--- UTF-8 (becomes U+FFFD), and the bound on memory: the first and the last half MiB are kept, the
--- middle is told as "[... N bytes omitted ...]".
--- Must not know: PTYs, marks, calls. Pure. Loop thread of efrd.
---
--- Cursor movement other than CR, BS and erase-in-line is dropped here; output that draws a screen
--- is the business of a screen worker.
+-- Owns: the bound on memory. The first and the last half MiB of text are kept, the middle is told
+-- as "[... N bytes omitted ...]"; of the raw bytes that a replay needs, the first half MiB and the
+-- last MiB.
+-- Must not know: PTYs, marks, calls, screens. Pure. Loop thread of efrd.
+
+local cleaner = require "efr.shell.cleaner"
+local ring = require "efr.shell.ring"
 
 local M = {}
 
 local MIB <const> = 1024 * 1024
-local FFFD <const> = "\u{FFFD}"
-local MAX_LINE_BYTES <const> = 65536
-local MAX_CELLS <const> = 16384
-local MAX_CSI <const> = 256
 local TAIL_RAW <const> = 16384
 
--- Proper prefixes of well-formed sequences, longest first.
-local PREFIXES <const> = {
-  "^\xF0[\x90-\xBF][\x80-\xBF]", "^[\xF1-\xF3][\x80-\xBF][\x80-\xBF]",
-  "^\xF4[\x80-\x8F][\x80-\xBF]",
-  "^\xE0[\xA0-\xBF]", "^[\xE1-\xEC\xEE\xEF][\x80-\xBF]", "^\xED[\x80-\x9F]",
-  "^\xF0[\x90-\xBF]", "^[\xF1-\xF3][\x80-\xBF]", "^\xF4[\x80-\x8F]",
-  "^[\xC2-\xDF]", "^[\xE0-\xEF]", "^[\xF0-\xF4]",
-}
-
--- Length of the ill-formed piece at `pos`, and whether more bytes could still complete it.
-local function broken_piece(bytes, pos)
-  local piece = bytes:sub(pos, pos + 2)
-  for _, prefix in ipairs(PREFIXES) do
-    local _, size = piece:find(prefix)
-    if size then return size, pos + size - 1 == #bytes end
-  end
-  return 1, false
-end
-
--- Well-formed text of `bytes`, without C1 controls, and the incomplete sequence at the end.
-local function decode(bytes)
-  local rest, text = "", bytes
-  local length, bad = utf8.len(bytes)
-  if not length then
-    local parts, pos = {}, 1
-    while bad do
-      parts[#parts + 1] = bytes:sub(pos, bad - 1)
-      local size, incomplete = broken_piece(bytes, bad)
-      pos = bad + size
-      if incomplete then
-        rest = bytes:sub(bad)
-        break
-      end
-      parts[#parts + 1] = FFFD
-      length, bad = utf8.len(bytes, pos)
-      if length then parts[#parts + 1] = bytes:sub(pos) end
-    end
-    text = table.concat(parts)
-  end
-  if text:find("\xC2[\x80-\x9F]") then text = text:gsub("\xC2[\x80-\x9F]", "") end
-  return text, rest
-end
-
----Turns terminal bytes into text, piece by piece; may be split at any byte.
----@class efr.shell.Cleaner
----@field _emit fun(text: string)  finished text, in order
----@field _state string
----@field _partial string  incomplete UTF-8 at the end of the last piece
----@field _line string[]  the current line while it only grew
----@field _line_bytes integer
----@field _cells string[]?  the current line once something was printed over
----@field _col integer  0-based column of the next character; only in _cells mode
----@field _home boolean  a carriage return waits: the next text starts at column 0
-local Cleaner = {}
-Cleaner.__index = Cleaner
-
----@param emit fun(text: string)
----@return efr.shell.Cleaner
-function M.cleaner(emit)
-  return setmetatable({
-    _emit = emit, _state = "text", _partial = "", _csi = "",
-    _line = {}, _line_bytes = 0, _cells = nil, _col = 0, _home = false,
-  }, Cleaner)
-end
-
-function Cleaner:_take_line()
-  local text = table.concat(self._cells or self._line)
-  self._line, self._line_bytes, self._cells, self._col, self._home = {}, 0, nil, 0, false
-  return text
-end
-
-function Cleaner:_to_cells()
-  if self._cells then return end
-  local cells = {}
-  for char in table.concat(self._line):gmatch(utf8.charpattern) do cells[#cells + 1] = char end
-  self._cells, self._col, self._line, self._line_bytes = cells, #cells, {}, 0
-end
-
--- The first text after a carriage return. A progress bar mostly covers its former self: then the
--- line is simply replaced.
-function Cleaner:_overprint(text)
-  self._home = false
-  local old = table.concat(self._line)
-  if utf8.len(text) >= utf8.len(old) then
-    self._line, self._line_bytes = {}, 0
-    return
-  end
-  self._line = { old }
-  self:_to_cells()
-  self._col = 0
-end
-
--- Prints text without newlines at the cursor.
-function Cleaner:_print(text)
-  if text == "" then return end
-  if self._home then self:_overprint(text) end
-  if not self._cells then
-    self._line[#self._line + 1] = text
-    self._line_bytes = self._line_bytes + #text
-    if self._line_bytes > MAX_LINE_BYTES then self._emit(self:_take_line()) end
-    return
-  end
-  local cells, col = self._cells, self._col
-  for char in text:gmatch(utf8.charpattern) do
-    col = col + 1
-    cells[col] = char
-  end
-  self._col = col
-  if #cells > MAX_CELLS then self._emit(self:_take_line()) end
-end
-
--- Text that may hold newlines and tabs and nothing else below a space.
-function Cleaner:_text(text)
-  local first = text:find("\n", 1, true)
-  if not first then return self:_print(text) end
-  self:_print(text:sub(1, first - 1))
-  local last = text:find("\n[^\n]*$")
-  self._emit(self:_take_line() .. text:sub(first, last))
-  self:_print(text:sub(last + 1))
-end
-
--- Raw bytes between two controls; `final` when no byte can complete a sequence any more.
-function Cleaner:_bytes(bytes, final)
-  local text, rest = decode(self._partial .. bytes)
-  if final and rest ~= "" then text, rest = text .. FFFD, "" end
-  self._partial = rest
-  self:_text(text)
-end
-
-local function erase_line(self, how)
-  if how == "2" then
-    self._line, self._line_bytes = {}, 0
-    self._cells = nil
-    return
-  end
-  if how ~= "" and how ~= "0" then return end
-  if self._home then
-    self._line, self._line_bytes, self._cells, self._col, self._home = {}, 0, nil, 0, false
-  elseif self._cells then
-    for i = #self._cells, self._col + 1, -1 do self._cells[i] = nil end
-  end
-end
-
-local controls = {}
-
-controls["\r"] = function(self)
-  if self._cells then self._col = 0 else self._home = true end
-end
-
-controls["\8"] = function(self)
-  if self._home then return end
-  self:_to_cells()
-  self._col = math.max(0, self._col - 1)
-end
-
-controls["\27"] = function(self) self._state = "escape" end
-
-local steps = {}
-
-function steps.text(self, bytes, pos)
-  -- Every control but tab and newline.
-  local at = bytes:find("[\0-\8\11-\31\127]", pos)
-  if not at then
-    self:_bytes(bytes:sub(pos), false)
-    return #bytes + 1
-  end
-  if at > pos or self._partial ~= "" then self:_bytes(bytes:sub(pos, at - 1), true) end
-  local control = controls[bytes:sub(at, at)]
-  if control then control(self) end
-  return at + 1
-end
-
-function steps.escape(self, bytes, pos)
-  local byte = bytes:sub(pos, pos)
-  if byte == "[" then
-    self._state, self._csi = "csi", ""
-  elseif byte == "]" then
-    self._state = "osc"
-  elseif byte:find("[PX^_]") then
-    self._state = "string"
-  elseif byte:find("[ -/]") then
-    self._state = "charset"
-  elseif byte:find("[0-~]") then
-    self._state = "text"
-  else
-    self._state = "text"
-    return pos
-  end
-  return pos + 1
-end
-
--- ESC, intermediate bytes, one final byte.
-function steps.charset(self, bytes, pos)
-  local at = bytes:find("[^ -/]", pos)
-  if not at then return #bytes + 1 end
-  self._state = "text"
-  return bytes:find("^[0-~]", at) and at + 1 or at
-end
-
-function steps.csi(self, bytes, pos)
-  local at = bytes:find("[^ -?]", pos)
-  local stop = at and at - 1 or #bytes
-  self._csi = (self._csi .. bytes:sub(pos, math.min(stop, pos + MAX_CSI))):sub(1, MAX_CSI)
-  if not at then return #bytes + 1 end
-  self._state = "text"
-  local byte = bytes:sub(at, at)
-  if byte == "K" and self._csi:find("^%d*$") then erase_line(self, self._csi) end
-  return byte:find("[@-~]") and at + 1 or at
-end
-
-local function skip_string(self, bytes, pos, set)
-  local at = bytes:find(set, pos)
-  if not at then return #bytes + 1 end
-  self._state = bytes:sub(at, at) == "\27" and self._state .. "_escape" or "text"
-  return at + 1
-end
-
-function steps.osc(self, bytes, pos)
-  return skip_string(self, bytes, pos, "[\7\24\26\27]")
-end
-
-function steps.string(self, bytes, pos)
-  return skip_string(self, bytes, pos, "[\24\26\27]")
-end
-
--- ESC inside a string: a backslash ends it, a doubled ESC is payload, all else begins a sequence.
-local function string_escape(self, bytes, pos, back)
-  local byte = bytes:sub(pos, pos)
-  if byte == "\\" then
-    self._state = "text"
-  elseif byte == "\27" then
-    self._state = back
-  else
-    self._state = "escape"
-    return pos
-  end
-  return pos + 1
-end
-
-function steps.osc_escape(self, bytes, pos)
-  return string_escape(self, bytes, pos, "osc")
-end
-
-function steps.string_escape(self, bytes, pos)
-  return string_escape(self, bytes, pos, "string")
-end
-
----@param bytes string
-function Cleaner:feed(bytes)
-  local pos, last = 1, #bytes
-  while pos <= last do
-    pos = steps[self._state](self, bytes, pos)
-  end
-end
-
----The line that has not ended yet goes out; the cleaner is at its start again.
-function Cleaner:finish()
-  if self._partial ~= "" then self:_bytes("", true) end
-  self._state = "text"
-  local text = self:_take_line()
-  if text ~= "" then self._emit(text) end
-end
-
----Text of a whole piece of output. Pure.
----@param bytes string
----@return string
-function M.clean(bytes)
-  local parts = {}
-  local cleaner = M.cleaner(function(text) parts[#parts + 1] = text end)
-  cleaner:feed(bytes)
-  cleaner:finish()
-  return table.concat(parts)
-end
+M.NOTE = cleaner.NOTE
+M.clean = cleaner.clean
 
 -- Cuts at a character boundary.
 local function first_bytes(text, count)
@@ -298,7 +23,11 @@ local function first_bytes(text, count)
   return text:sub(1, count)
 end
 
-local function last_bytes(text, count)
+---The last bytes of a text, cut at a character boundary.
+---@param text string
+---@param count integer
+---@return string
+function M.last_bytes(text, count)
   if #text <= count then return text end
   local from = #text - count + 1
   while from <= #text and text:find("^[\x80-\xBF]", from) do from = from + 1 end
@@ -309,6 +38,7 @@ end
 ---bytes of the tail wait in a ring and are cleaned at the end, so a flood costs almost nothing.
 ---@class efr.shell.Output
 ---@field total_bytes integer  raw bytes fed so far
+---@field _cleaned integer  raw bytes that the head was made of
 local Output = {}
 Output.__index = Output
 
@@ -318,12 +48,12 @@ Output.__index = Output
 ---@param opts efr.shell.OutputOptions?
 ---@return efr.shell.Output
 function M.new(opts)
+  local half = ((opts and opts.limit_bytes) or MIB) // 2
   local self = setmetatable({
-    total_bytes = 0, _half = ((opts and opts.limit_bytes) or MIB) // 2,
-    _head = {}, _head_bytes = 0,
-    _ring = {}, _first = 1, _ring_bytes = 0, _dropped = 0, _recent = {}, _recent_bytes = 0,
+    total_bytes = 0, _half = half, _head = {}, _head_bytes = 0, _cleaned = 0,
+    _raw = {}, _raw_bytes = 0, _tail = ring.new(2 * half), _recent = ring.new(TAIL_RAW),
   }, Output)
-  self._cleaner = M.cleaner(function(text)
+  self._cleaner = cleaner.new(function(text)
     self._head[#self._head + 1] = text
     self._head_bytes = self._head_bytes + #text
     if #self._head > 512 then self._head = { table.concat(self._head) } end
@@ -331,87 +61,114 @@ function M.new(opts)
   return self
 end
 
-function Output:_push_ring(bytes)
-  local ring, max = self._ring, 2 * self._half
-  ring[#ring + 1] = bytes
-  self._ring_bytes = self._ring_bytes + #bytes
-  while self._ring_bytes - #ring[self._first] >= max do
-    local gone = #ring[self._first]
-    self._ring_bytes, self._dropped = self._ring_bytes - gone, self._dropped + gone
-    ring[self._first] = false
-    self._first = self._first + 1
-  end
-  if self._first > 4096 or #ring - self._first > 4096 then
-    -- Many small pieces become one, which is cut here: as the first it would never be dropped.
-    local kept = table.concat(ring, "", self._first)
-    local gone = math.max(0, #kept - max)
-    self._ring, self._first = { kept:sub(gone + 1) }, 1
-    self._ring_bytes, self._dropped = #kept - gone, self._dropped + gone
-  end
-end
-
-local function remember_recent(self, bytes)
-  local recent = self._recent
-  recent[#recent + 1] = bytes
-  self._recent_bytes = self._recent_bytes + #bytes
-  if self._recent_bytes > 4 * TAIL_RAW then
-    local kept = table.concat(recent):sub(-TAIL_RAW)
-    self._recent, self._recent_bytes = { kept }, #kept
-  end
+-- The first raw bytes; returns what did not fit.
+local function keep_head(self, bytes)
+  local room = self._half - self._raw_bytes
+  if room <= 0 then return bytes end
+  local part = bytes:sub(1, room)
+  self._raw[#self._raw + 1] = part
+  self._raw_bytes = self._raw_bytes + #part
+  if #self._raw > 512 then self._raw = { table.concat(self._raw) } end
+  return bytes:sub(room + 1)
 end
 
 ---@param bytes string
 function Output:feed(bytes)
   if bytes == "" then return end
   self.total_bytes = self.total_bytes + #bytes
-  remember_recent(self, bytes)
+  self._recent:push(bytes)
   if self._head_bytes < self._half then
     self._cleaner:feed(bytes)
-  else
-    self:_push_ring(bytes)
+    self._cleaned = self.total_bytes
   end
+  local rest = keep_head(self, bytes)
+  if rest ~= "" then self._tail:push(rest) end
+end
+
+---Whether the text needs a replay: the cursor moved, and no scroll region was set.
+---@return boolean
+function Output:moves()
+  return self._cleaner.moves and not self._cleaner.region
+end
+
+---Whether a program used the alternate screen.
+---@return boolean
+function Output:full_screen()
+  return self._cleaner.full_screen
+end
+
+---The newest raw bytes, at most 16 KiB, from the start of a line where one is known.
+---@return string
+function Output:recent()
+  local recent = self._recent:text()
+  if #recent < self.total_bytes then recent = recent:match("\n(.*)$") or recent end
+  return recent
 end
 
 ---Text of the newest output, at most `count` bytes.
 ---@param count integer
 ---@return string
 function Output:tail(count)
-  local recent = table.concat(self._recent):sub(-TAIL_RAW)
-  if #recent < self.total_bytes then recent = recent:match("\n(.*)$") or recent end
-  return last_bytes(M.clean(recent), count)
+  return M.last_bytes(M.clean(self:recent()), count)
 end
 
--- The ring as text, and how many raw bytes before it are gone.
-function Output:_ring_text()
-  local raw = table.concat(self._ring, "", self._first)
-  local start = (raw:find("\n", 1, true) or 0) + 1
-  return M.clean(raw:sub(start)), self._dropped + start - 1
+-- Raw bytes from an offset on, and the offset where they begin: those in between are gone.
+local function raw_from(self, offset)
+  local head, tail, gone = table.concat(self._raw), self._tail:text(), self._tail.dropped
+  local start = #head + gone
+  if gone == 0 and offset < #head then return head:sub(offset + 1) .. tail, offset end
+  if offset <= start then return tail, start end
+  return tail:sub(offset - start + 1), offset
 end
 
----The whole output as text. Nothing may be fed afterwards.
+---The raw bytes for a replay: all, or the first and the last with the count of those between.
+---@return string head
+---@return string? tail
+---@return integer? omitted
+function Output:raw()
+  local head, tail = table.concat(self._raw), self._tail:text()
+  if self._tail.dropped == 0 then return head .. tail end
+  local start = (tail:find("\n", 1, true) or 0) + 1
+  return head, tail:sub(start), self._tail.dropped + start - 1
+end
+
+local function with_note(head, tail, omitted)
+  local note = ("[... %d bytes omitted ...]"):format(math.max(omitted, 1))
+  if head:sub(-1) ~= "\n" then head = head .. "\n" end
+  return head .. note .. "\n" .. tail, true
+end
+
+---A text, or its head and tail, within the limit.
+---@param head string
+---@param tail string?
+---@param omitted integer?  bytes between them
+---@return string text
+---@return boolean truncated
+function Output:fit(head, tail, omitted)
+  local half = self._half
+  if not tail then
+    if #head <= 2 * half then return head, false end
+    tail, head = M.last_bytes(head, half), first_bytes(head, half)
+    return with_note(head, tail, self.total_bytes - #head - #tail)
+  end
+  local first, last = first_bytes(head, half), M.last_bytes(tail, half)
+  return with_note(first, last, omitted + #head - #first + #tail - #last)
+end
+
+---The whole output as text by the cleaner. Nothing may be fed afterwards.
 ---@return string text
 ---@return boolean truncated
 function Output:finish()
-  local text, tail, omitted
-  if self._dropped == 0 then
-    for i = self._first, #self._ring do self._cleaner:feed(self._ring[i]) end
+  local rest, start = raw_from(self, self._cleaned)
+  if start == self._cleaned then
+    self._cleaner:feed(rest)
     self._cleaner:finish()
-    text = table.concat(self._head)
-    if #text <= 2 * self._half then return text, false end
-    tail = last_bytes(text, self._half)
-    text = first_bytes(text, self._half)
-    omitted = self.total_bytes - #text - #tail
-  else
-    self._cleaner:finish()
-    local whole = table.concat(self._head)
-    text = first_bytes(whole, self._half)
-    local rest, gone = self:_ring_text()
-    tail = last_bytes(rest, self._half)
-    omitted = gone + #rest - #tail + #whole - #text
+    return self:fit(table.concat(self._head))
   end
-  local note = ("[... %d bytes omitted ...]"):format(math.max(omitted, 1))
-  if text:sub(-1) ~= "\n" then text = text .. "\n" end
-  return text .. note .. "\n" .. tail, true
+  self._cleaner:finish()
+  local line = (rest:find("\n", 1, true) or 0) + 1
+  return self:fit(table.concat(self._head), M.clean(rest:sub(line)),
+    start - self._cleaned + line - 1)
 end
 
 return M

@@ -6,6 +6,7 @@
 local async = require "efr.util.async"
 local env = require "efr.shell.env"
 local hidden = require "efr.shell.hidden"
+local recording = require "efr.shell.recording"
 
 local M = {}
 
@@ -23,10 +24,46 @@ local USUAL <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
 local Pool = {}
 Pool.__index = Pool
 
----@param app table  ports (pty fs sys uv assets), paths.runtime, config
+local function find_worker(ports)
+  local dir = ports.sys.exe_path():match("^(.*)/[^/]*$")
+  for _, path in ipairs { dir .. "/efr-worker", dir .. "/../lib/efr/efr-worker" } do
+    local real = ports.fs.realpath(path)
+    if real then return real end
+  end
+  return nil
+end
+
+---@param app table  ports (pty fs sys uv proc assets), paths.runtime, paths.data?, db?, config?,
+---  log?, worker? (path of efr-worker)
 ---@return efr.shell.Pool
 function M.new(app)
-  return setmetatable({ _app = app, _shells = {}, _dir = app.paths.runtime .. "/shell" }, Pool)
+  local dir = app.paths.runtime .. "/shell"
+  local self = setmetatable({ _app = app, _shells = {}, _dir = dir }, Pool)
+  self._log = app.log and app.log:part("shell")
+  self._worker = app.worker or find_worker(app.ports)
+  if not self._worker then self:_warn("efr-worker is not installed beside efrd: no screens") end
+  return self
+end
+
+function Pool:_warn(message)
+  if self._log then self._log:warn("%s", message) end
+end
+
+-- The recording of a new terminal; without one the shell works all the same.
+function Pool:_record(pty_id)
+  local app = self._app
+  if not app.paths.data then return nil end
+  local made, err = recording.new {
+    ports = app.ports, dir = app.paths.data .. "/recordings", pty_id = pty_id,
+    warn = function(message) self:_warn(message) end,
+    write = app.db and function(statement)
+      app.db:write({ statement }, false, function(why)
+        if why then self:_warn("recording_segments: " .. why) end
+      end)
+    end,
+  }
+  if not made then self:_warn("no recording of a terminal: " .. err) end
+  return made
 end
 
 function Pool:_install()
@@ -79,6 +116,8 @@ function Pool:_make(id, opts)
   return hidden.new {
     ports = app.ports, program = program, login = login ~= false, control = control,
     cwd = opts.cwd or user.home, home = user.home, on_event = opts.on_event,
+    worker = self._worker, recording = function(pty_id) return self:_record(pty_id) end,
+    warn = function(message) self:_warn(message) end,
     env = function(cwd)
       return env.build {
         environ = environ, user = user, assets = self._assets, control = control, cwd = cwd,

@@ -3,10 +3,10 @@
 -- Owns: the outcomes. Must not know: the terminal, how a run is ended. Loop thread of efrd.
 
 local handoff = require "efr.shell.handoff"
+local live = require "efr.shell.live"
+local replay = require "efr.shell.replay"
 
 local M = {}
-
-M.TAIL_BYTES = 4096
 
 ---@class efr.shell.RunResult
 ---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
@@ -26,15 +26,16 @@ function M.refusal(cwd, outcome, message)
   return { outcome = outcome, output = "", truncated = false, setup_error = message, cwd = cwd }
 end
 
----A run that goes on after its caller has its answer.
+---A run that goes on after its caller has its answer. Waits.
 ---@param run table
 ---@param cwd string
 ---@param outcome "timeout"|"interrupted"
+---@param screen efr.shell.Screen?
 ---@return efr.shell.RunResult
-function M.running(run, cwd, outcome)
+function M.running(run, cwd, outcome, screen)
   return {
-    outcome = outcome, output = run.output:tail(M.TAIL_BYTES), truncated = true, cwd = cwd,
-    left_running = true,
+    outcome = outcome, output = replay.tail(run.output, screen, live.TAIL_BYTES), truncated = true,
+    cwd = cwd, left_running = true,
   }
 end
 
@@ -54,12 +55,13 @@ end
 -- The terminal's echo of a line that was typed again can come after the output began.
 local ECHO <const> = handoff.FIXED_LINE:gsub("%p", "%%%0")
 
----A run that has ended.
+---A run that has ended. Waits.
 ---@param run table
 ---@param cwd string
+---@param screen efr.shell.Screen?
 ---@return efr.shell.RunResult
-function M.of(run, cwd)
-  local text, truncated = run.output:finish()
+function M.of(run, cwd, screen)
+  local text, truncated = replay.finish(run.output, screen)
   if text:find(handoff.FIXED_LINE, 1, true) then text = text:gsub(ECHO, "") end
   local result = { output = text, truncated = truncated, cwd = cwd }
   if run.ended == "exited" then
