@@ -81,6 +81,9 @@ local function read_specs(env, rules, names)
   for i, path in ipairs(names) do
     local text, err, code = env.ports.fs.read_file(path, SPEC_MAX)
     if not text then
+      if code == "ENOENT" then
+        err = "there is no such file; efr rules test runs the examples in it (docs/lua-api.md)"
+      end
       return nil, ("%s: %s"):format(path, err), code
     end
     files[i] = { name = path:match("[^/]*$"), text = text }

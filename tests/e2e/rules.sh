@@ -66,6 +66,8 @@ contains "$text" '^none of your rules matches$'
 contains "$text" '^efr decides allow, with and without them$'
 ! text=$(efr rules explain hang 2>&1) || fail "a rule that hangs explains"
 contains "$text" 'rules.lua:[5-8]: no answer within [0-9]+ ms'
+! text=$(efr rules test 2>&1) || fail "no examples count as passed"
+contains "$text" 'rules_spec.lua: there is no such file; efr rules test runs'
 cat >"$HOME/.config/efr/rules_spec.lua" <<'END'
 describe("git", function()
   it("stops a forced push", function()
