@@ -39,11 +39,13 @@ end
 
 -- Beside public parsers: the same lines in a file, user and system time of the whole program.
 local COMMON <const> = [[cd ~/p/app && git log --oneline -n 20 -- "src/$x" | head -n 5; ]]
-  .. [[for f in a b; do echo "$f: $(wc -l < $f)" 2>/dev/null; done; grep -rn 'foo bar' lua/ spec/ || true]]
+  .. [[for f in a b; do echo "$f: $(wc -l < $f)" 2>/dev/null; done; ]]
+  .. [[grep -rn 'foo bar' lua/ spec/ || true]]
 local LINES <const> = 4000
 
 local function cpu_us(command)
-  local pipe = assert(io.popen("bash -c 'TIMEFORMAT=\"%U %S\"; time " .. command .. " >/dev/null' 2>&1"))
+  local timed = "bash -c 'TIMEFORMAT=\"%U %S\"; time " .. command .. " >/dev/null' 2>&1"
+  local pipe = assert(io.popen(timed))
   local user, system = pipe:read("a"):match("([%d.]+) ([%d.]+)%s*$")
   pipe:close()
   return (tonumber(user) + tonumber(system)) * 1e6 / LINES
@@ -56,7 +58,10 @@ file:close()
 local ours = median(1000, COMMON)
 print(("%d lines of %d bytes, microseconds a line"):format(LINES, #COMMON))
 print(("  %-24s %8.1f"):format("efr, with its tree", ours))
-for _, command in ipairs { "bash -n ", "zsh -n ", "shfmt -ln bash -tojson < ", "shfmt -ln bash -l " } do
+local PARSERS <const> = {
+  "bash -n ", "zsh -n ", "shfmt -ln bash -tojson < ", "shfmt -ln bash -l ",
+}
+for _, command in ipairs(PARSERS) do
   local theirs = cpu_us(command .. path)
   print(("  %-24s %8.1f   efr / it %.2f"):format(command:gsub(" <? ?$", ""), theirs, ours / theirs))
 end
