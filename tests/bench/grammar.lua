@@ -63,6 +63,7 @@ local PARSERS <const> = {
 }
 for _, command in ipairs(PARSERS) do
   local theirs = cpu_us(command .. path)
-  print(("  %-24s %8.1f   efr / it %.2f"):format(command:gsub(" <? ?$", ""), theirs, ours / theirs))
+  local name = command:gsub(" <? ?$", "")
+  print(("  %-24s %8.1f   efr / it %.2f"):format(name, theirs, ours / theirs))
 end
 os.remove(path)
