@@ -66,6 +66,12 @@ describe("perm.engine", function()
     assert.equal("deny", of({ program = "cat", args = { "a" } }, "wc <<< $(echo a | xargs cat)"))
   end)
 
+  it("lets a line of tests alone run, which is no command", function()
+    local decision = decide({ req.line("[[ -f a ]]", "/home/u") }, { tool = "shell" })
+    assert.equal("allow", decision.effect, decision.reasons[1].text)
+    assert.matches("by rule %d", decision.reasons[1].text)
+  end)
+
   it("asks for every line in cautious and manual, and contains every line in auto", function()
     local line = req.line("rm -rf /", "/home/u")
     assert.equal("ask", effect(line, { tool = "shell" }))

@@ -100,14 +100,14 @@ local function text_of(command)
 end
 
 local function row_id(part)
-  return part.row and part.row.id or nil
+  return type(part.row) == "table" and part.row.id or nil
 end
 
 -- The rule as a reason cites it: the rows of read-only commands stand behind one rule.
 local function cited(rule, part)
   if rule.resource.kind ~= "read_only" then return rule end
   return {
-    id = row_id(part), effect = rule.effect, because = rule.because, resource = rule.resource,
+    id = row_id(part) or rule.id, effect = rule.effect, because = rule.because, resource = rule.resource,
   }
 end
 
