@@ -9,7 +9,7 @@ end
 -- Runs a line in the world's first shell.
 local function run(world, line, opts)
   opts = opts or {}
-  opts.line, opts.timeout_ms = line, opts.timeout_ms or 10000
+  opts.line, opts.timeout_ms = line, opts.timeout_ms or 30000
   return world:shell(opts.shell):run(opts)
 end
 
@@ -485,8 +485,9 @@ describe("hidden shell, many calls", function()
     finished(world, "true")
     collectgarbage()
     local before = collectgarbage("count")
-    local line = "yes 'some text of a flood' | head -c 50000000"
-    local result = run(world, line, { timeout_ms = 25000 })
+    local bytes = os.getenv("EFR_TEST_SIZE") == "long" and 50000000 or 10000000
+    local line = "yes 'some text of a flood' | head -c " .. bytes
+    local result = run(world, line, { timeout_ms = 100000 })
     assert.equal("finished", result.outcome)
     assert.is_true(result.truncated)
     assert.is_true(#result.output < 1100000)

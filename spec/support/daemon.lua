@@ -7,7 +7,7 @@ local store = require "spec.support.store"
 
 local M = {}
 
-local LIMIT_MS <const> = 20000
+local LIMIT_MS <const> = 60000
 
 M.DAEMON_ID = "0199aaaa-0000-7000-8000-0000000000da"
 

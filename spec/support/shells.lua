@@ -5,7 +5,7 @@ local pool = require "efr.shell.pool"
 
 local M = {}
 
-local LIMIT_MS <const> = 30000
+local LIMIT_MS <const> = 110000
 
 ---Path of efr-worker.
 M.WORKER = (os.getenv("EFR_BIN") or "build/bin") .. "/efr-worker" ---@type string
