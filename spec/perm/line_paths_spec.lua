@@ -51,6 +51,7 @@ local ROWS = {
   { "curl -so a -D b https://h/", "r /w/a, r /w/b, r /w/https://h/, w /w/a, w /w/b" },
   -- Redirections.
   { "x < a > b >> c 2>&1 &> d <> e > /dev/null", "r /w/a, r /w/e, w /w/b, w /w/c, w /w/d, w /w/e" },
+  { "sort -o$x", "w ?, t ?" }, { "sort --output=a$x", "w ?, t ?" },
   { "> a", "w /w/a" }, { "x > $y", "w ?" }, { "x <<< a", "" }, { "x <<E\n$(cat a)\nE\n", "r /w/a" },
   { "for i in a; do x; done > b", "w /w/b" },
   -- Trees.

@@ -107,7 +107,8 @@ end
 local function cited(rule, part)
   if rule.resource.kind ~= "read_only" then return rule end
   return {
-    id = row_id(part) or rule.id, effect = rule.effect, because = rule.because, resource = rule.resource,
+    id = row_id(part) or rule.id, effect = rule.effect, because = rule.because,
+    resource = rule.resource,
   }
 end
 

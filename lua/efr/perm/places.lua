@@ -147,7 +147,8 @@ function Places:add(word, access, tree, why, contents)
     -- `..` behind the pattern may lead anywhere.
     if word.shape:find("..", #word.fixed + 1, true) then return self:anywhere(access, why) end
   end
-  local found = resolve(self, text, word)
+  -- A part of a word can hold what is not known although the word was taken apart.
+  local found = not text:find("\0", 1, true) and resolve(self, text, word)
   if not found then return self:anywhere(access, why) end
   for _, path in ipairs(found) do add(self, path, access, tree, why, contents) end
 end
