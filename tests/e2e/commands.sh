@@ -93,7 +93,7 @@ cid = sent["conversation_id"]
 slow = client.send("slow", project, cid)
 follow(slow, "assistant_message_updated")
 waiting = [client.send("w%d" % n, project, cid) for n in range(3)]
-assert all(w["queued"] for w in waiting)
+assert all(w.get("queued") for w in waiting), waiting
 refused(lambda: client.send("too many", project, cid), "busy")
 taken = {"command_id": new(), "conversation_id": cid,
          "target": {"kind": "turn", "turn_id": waiting[0]["turn_id"]}}
