@@ -4,6 +4,7 @@
 
 local conn = require "efr.cli.conn"
 local follow = require "efr.cli.follow"
+local words = require "efr.cli.words"
 
 local M = {}
 
@@ -38,25 +39,9 @@ function M.add(parser)
   parser:option("--effort", "reasoning effort of this turn"):argname("EFFORT")
 end
 
---- Ends the options at the prompt's first word, so that a prompt may hold words with hyphens.
+--- A prompt may hold words with hyphens.
 function M.words(args)
-  local out, i = {}, 1
-  while i <= #args do
-    local word = args[i]
-    if word == "--" or word:sub(1, 1) ~= "-" then
-      if word ~= "--" then
-        out[#out + 1] = "--"
-      end
-      return table.move(args, i, #args, #out + 1, out)
-    end
-    out[#out + 1] = word
-    if WITH_VALUE[word] and args[i + 1] then
-      i = i + 1
-      out[#out + 1] = args[i]
-    end
-    i = i + 1
-  end
-  return out
+  return words.end_options(args, WITH_VALUE)
 end
 
 local function usage(message)

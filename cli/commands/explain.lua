@@ -6,6 +6,7 @@ local explain = require "efr.perm.explain"
 local failure = require "efr.cli.failure"
 local modes = require "efr.perm.modes"
 local own_rules = require "efr.cli.own_rules"
+local command_words = require "efr.cli.words"
 
 local M = { summary = "why a call ran, asked or was refused" }
 
@@ -24,24 +25,7 @@ end
 
 --- Words of the line are no options: the first word that is none ends them.
 function M.words(args)
-  local out, i = {}, 1
-  local takes = { ["--mode"] = true, ["--cwd"] = true }
-  while args[i] and args[i] ~= "--" and args[i]:sub(1, 1) == "-" do
-    out[#out + 1] = args[i]
-    if takes[args[i]] and args[i + 1] then
-      i = i + 1
-      out[#out + 1] = args[i]
-    end
-    i = i + 1
-  end
-  if args[i] == "--" then
-    i = i + 1
-  end
-  if args[i] then
-    out[#out + 1] = "--"
-    table.move(args, i, #args, #out + 1, out)
-  end
-  return out
+  return command_words.end_options(args, { ["--mode"] = true, ["--cwd"] = true })
 end
 
 local function to_json(env, data)

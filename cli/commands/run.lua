@@ -3,6 +3,7 @@
 
 local async = require "efr.util.async"
 local conn = require "efr.cli.conn"
+local words = require "efr.cli.words"
 
 local M = { summary = "run a command of yours in the sandbox" }
 
@@ -16,23 +17,7 @@ end
 
 --- The command's own options are not ours.
 function M.words(args)
-  local out, i = {}, 1
-  while i <= #args do
-    local word = args[i]
-    if word == "--" or word:sub(1, 1) ~= "-" then
-      if word ~= "--" then
-        out[#out + 1] = "--"
-      end
-      return table.move(args, i, #args, #out + 1, out)
-    end
-    out[#out + 1] = word
-    if word == "--write" and args[i + 1] then
-      i = i + 1
-      out[#out + 1] = args[i]
-    end
-    i = i + 1
-  end
-  return out
+  return words.end_options(args, { ["--write"] = true })
 end
 
 local function absolute(env, cwd, word)
@@ -44,9 +29,9 @@ local function absolute(env, cwd, word)
   return real
 end
 
-local function write_roots(env, cwd, words)
+local function write_roots(env, cwd, dirs)
   local out = env.ports.json.array({})
-  for _, word in ipairs(words) do
+  for _, word in ipairs(dirs) do
     local path, message, code = absolute(env, cwd, word)
     if not path then
       return nil, message, code

@@ -60,10 +60,10 @@ function M.ask(lines, option)
     user = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups "
     os.execute("chmod 755 '" .. dir .. "'")
   end
-  os.execute(("mkdir '%s/work' && cp '%s/spec/perm/shell_judge.zsh' '%s/' && touch '%s/records'"
-    .. " && touch '%s/work/i' && chmod 777 '%s/work' '%s/records'"):format(dir, root, dir, dir, dir, dir,
+  os.execute(("mkdir '%s/room' && cp '%s/spec/perm/shell_judge.zsh' '%s/' && touch '%s/records'"
+    .. " && touch '%s/room/i' && chmod 777 '%s/room' '%s/records'"):format(dir, root, dir, dir, dir, dir,
     dir))
-  local ok = os.execute(("cd '%s/work' && env -i HOME='%s/work' PATH=/nonexistent LC_ALL=C.UTF-8 "
+  local ok = os.execute(("cd '%s/room' && env -i HOME='%s/room' PATH=/nonexistent LC_ALL=C.UTF-8 "
     .. "%s/bin/zsh -f ../shell_judge.zsh ../lines ../records %s 2>'%s/errors'"):format(dir, dir,
     user, option or "", dir))
   local text, errors = read(dir .. "/records"), read(dir .. "/errors")

@@ -62,4 +62,12 @@ describe("util.text", function()
       assert.is_nil((text.unbase64(bad)))
     end
   end)
+
+  it("folds paths", function()
+    for path, want in pairs {
+      ["/"] = "/", ["/a//b/./c/"] = "/a/b/c", ["/a/../../b"] = "/b", ["/a/..."] = "/a/...",
+    } do
+      assert.equal(want, text.fold_path(path))
+    end
+  end)
 end)

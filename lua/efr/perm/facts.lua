@@ -133,17 +133,7 @@ local function add_tracked(ports, tracked, path)
   end
 end
 
-local function lexical(path)
-  local out = {}
-  for part in path:gmatch("[^/]+") do
-    if part == ".." then
-      out[#out] = nil
-    elseif part ~= "." then
-      out[#out + 1] = part
-    end
-  end
-  return "/" .. table.concat(out, "/")
-end
+local lexical <const> = text.fold_path
 
 local function add_targets(ports, items, facts)
   if not ports.stat then return end

@@ -9,6 +9,7 @@
 
 local hidden_names = require "efr.perm.hidden_names"
 local list = require "efr.util.list"
+local text = require "efr.util.text"
 
 local M = {}
 
@@ -34,18 +35,10 @@ local DATA_DIRS <const> = { ".local/share", ".local/state", ".cache" }
 
 -- Normal form ----------------------------------------------------------------------------------
 
--- `.` and empty components dropped, `..` taken back, never above the root. nil: no absolute path.
+-- nil: no absolute path.
 local function lexical(path)
   if path:sub(1, 1) ~= "/" or path:find("\0", 1, true) then return nil end
-  local out = {}
-  for part in path:gmatch("[^/]+") do
-    if part == ".." then
-      out[#out] = nil
-    elseif part ~= "." then
-      out[#out + 1] = part
-    end
-  end
-  return "/" .. table.concat(out, "/")
+  return text.fold_path(path)
 end
 
 ---Whether path is dir or below it. Both in normal form.

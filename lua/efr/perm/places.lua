@@ -5,6 +5,8 @@
 --
 -- Words are those of efr.perm.lenient_words.
 
+local strings = require "efr.util.text"
+
 local M = {}
 
 local Places = {}
@@ -24,18 +26,7 @@ function M.new(ctx)
   }, Places)
 end
 
--- `.` and empty components dropped, `..` taken back.
-local function clean(path)
-  local out = {}
-  for part in path:gmatch("[^/]+") do
-    if part == ".." then
-      out[#out] = nil
-    elseif part ~= "." then
-      out[#out + 1] = part
-    end
-  end
-  return "/" .. table.concat(out, "/")
-end
+local clean <const> = strings.fold_path
 
 -- Adding ----------------------------------------------------------------------------------------
 

@@ -150,4 +150,20 @@ function M.unbase64(text)
   return table.concat(out)
 end
 
+---An absolute path with `.` and empty components dropped and `..` taken back, never above the root.
+---Lexical: links are not looked at.
+---@param path string
+---@return string
+function M.fold_path(path)
+  local out = {}
+  for part in path:gmatch("[^/]+") do
+    if part == ".." then
+      out[#out] = nil
+    elseif part ~= "." then
+      out[#out + 1] = part
+    end
+  end
+  return "/" .. table.concat(out, "/")
+end
+
 return M
