@@ -23,6 +23,7 @@ describe("config.load", function()
     assert.equal("cautious", config:get("permissions.mode"))
     assert.equal("default", config:source("permissions.mode"))
     assert.same({}, config:get("sandbox.write_roots"))
+    assert.equal("/home/u/Dropbox", config:get("sandbox.synced_dirs")[1])
     assert.is_nil(config:get("model.name"))
     assert.has_error(function() config:get("permissions.moed") end)
   end)
@@ -68,6 +69,18 @@ describe("config.load", function()
         "sandbox.write_roots item 0 must not be / or hold the home directory" },
       { "[sandbox]\nwrite_roots = ['/home']",
         "sandbox.write_roots item 0 must not be / or hold the home directory" },
+      { "[sandbox]\ncaches = ['~/c', '/']",
+        "sandbox.caches item 1 must not be / or hold the home directory" },
+      { "[sandbox]\nsynced_dirs = ['Dropbox']",
+        "sandbox.synced_dirs item 0 must be absolute or start with ~/, not Dropbox" },
+      { "[sandbox]\nprotect = ['p']",
+        "sandbox.protect item 0 must be absolute or start with ~/, not p" },
+      { "[sandbox]\nrebuildable = ['a/b']",
+        "sandbox.rebuildable item 0 must be a name without a slash" },
+      { "[sandbox]\nrebuildable = ['out', '..']",
+        "sandbox.rebuildable item 1 must be a name without a slash" },
+      { "[sandbox]\nwrite_projects = 'none'",
+        "sandbox.write_projects must be one of turn, named, all" },
       { "[sandbox]\nenv_keep = ['A B']", "sandbox.env_keep item 0 must be the name of an " ..
         "environment variable, where * stands for any characters" },
       { "[model]\neffort = 'High!'", "model.effort must be 1 to 32 of a-z, 0-9, _ and -" },

@@ -1,5 +1,12 @@
 local engine = require "efr.perm.engine"
+local facts_of = require "efr.perm.facts"
+local load_config = require "efr.config.load"
 local machine = require "efr.conv.machine"
+
+local modules = require "efr.modules"
+local schema = require "efr.config.schema"
+
+local SCHEMA = schema.load(modules.list)
 
 local function facts(links, home, requirements)
   local app = {
@@ -59,5 +66,71 @@ describe("conv.machine", function()
 
   it("leaves a machine without sense to the engine, which denies", function()
     assert.equal("deny", effect("read", "/x", {}, "/"))
+  end)
+end)
+
+-- What auto makes of a line in the project /home/u/p/app, with these lines of [sandbox].
+local DIRS = { ["/"] = true, ["/home/u"] = true, ["/home/u/p/app"] = true,
+  ["/home/u/p/app/.git"] = true, ["/home/u/p/app/out"] = true, ["/home/u/p/app/target"] = true,
+  ["/home/u/p/other"] = true, ["/home/u/tools"] = true, ["/home/u/share"] = true,
+  ["/home/u/.cargo"] = true, ["/disk/share"] = true }
+
+local function exits(line, settings)
+  local fs = {
+    realpath = function(path)
+      if path == "/home/u/share" then return "/disk/share" end
+      return DIRS[path] and path or nil
+    end,
+    readdir = function() return {} end,
+    stat = function(path)
+      if DIRS[path] then return { type = "dir" } end
+      return nil, "not there", "ENOENT"
+    end,
+  }
+  local app = {
+    env = { HOME = "/home/u" }, ports = { fs = fs },
+    paths = { config = "/home/u/.config/efr", data = "/home/u/.local/share/efr",
+      state = "/home/u/.local/state/efr", runtime = "/run/user/1000/efr" },
+    config = assert(load_config.load { schema = SCHEMA, home = "/home/u",
+      text = "[sandbox]\n" .. (settings or "") }),
+  }
+  local here = machine.facts(app, { project_roots = { "/home/u/p/app", "/home/u/p/other" } })
+  local requirements, known, lines = facts_of.collect(facts_of.ports(fs, "/bin", here),
+    { { kind = "line", text = line, cwd = "/home/u/p/app" } }, "/home/u")
+  local decision = engine.decide {
+    requirements = requirements, facts = known, lines = lines, tool = "shell", mode = "auto",
+    origin = "cli", machine = here, scope = { kind = "project", root = "/home/u/p/app" },
+  }
+  local out = {}
+  for i, exit in ipairs(decision.exits) do out[i] = exit.kind .. ":" .. exit.approver end
+  return table.concat(out, " ")
+end
+
+describe("conv.machine with [sandbox]", function()
+  -- line, without the setting, the setting, with it
+  local ROWS = {
+    { "touch ~/.cargo/x", "", 'caches = []', "write:reviewer" },
+    { "touch ~/tools/x", "write:reviewer", 'caches = ["~/tools"]', "" },
+    { "touch ~/Dropbox/x", "synced_write:user", 'synced_dirs = []', "write:reviewer" },
+    { "touch ~/tools/x", "write:reviewer", 'synced_dirs = ["~/tools"]', "synced_write:user" },
+    { "touch /disk/share/x", "write:user", 'synced_dirs = ["~/share"]', "synced_write:user" },
+    { "touch out/x", "", 'protect = ["~/p/app/out"]', "persistence:user" },
+    { "touch out/x", "", 'protect = ["~/p/app/out/x"]', "persistence:user" },
+    { "touch ~/p/other/x", "", 'write_projects = "turn"', "write:reviewer" },
+    { "touch ~/p/other/x", "", 'write_projects = "all"', "" },
+    { "touch x", "", 'write_projects = "turn"', "" },
+    { "rm -r target", "", 'rebuildable = []', "destructive:reviewer" },
+    { "rm -r out", "destructive:reviewer", 'rebuildable = ["out"]', "" },
+  }
+  for _, row in ipairs(ROWS) do
+    it(("takes %s for %s"):format(row[3], row[1]), function()
+      assert.equal(row[2], exits(row[1]))
+      assert.equal(row[4], exits(row[1], row[3]))
+    end)
+  end
+
+  it("never takes what holds the home directory for a cache or write root", function()
+    assert.equal("write:reviewer", exits("touch ~/tools/x", 'caches = ["~/x/.."]'))
+    assert.equal("write:reviewer", exits("touch ~/tools/x", 'write_roots = ["/home/./u"]'))
   end)
 end)

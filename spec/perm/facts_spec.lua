@@ -59,8 +59,13 @@ describe("perm.facts", function()
   it("counts no tracked files outside of a repository and in what a build makes anew", function()
     local fs = disk { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/w/.git"] = { type = "dir" },
       ["/w/src"] = { type = "dir" }, ["/w/target"] = { type = "dir" }, ["/o"] = { type = "dir" } }
-    local _, known = collect("rm -r src target /o", facts.ports(fs, "", {}))
-    assert.same({ ["/w/target"] = 0, ["/o"] = 0 }, known.tracked)
+    local function tracked(names)
+      return select(2, collect("rm -r src target /o", facts.ports(fs, "", { rebuildable = names })))
+        .tracked
+    end
+    assert.same({ ["/w/target"] = 0, ["/o"] = 0 }, tracked { "target" })
+    assert.same({ ["/w/src"] = 0, ["/o"] = 0 }, tracked { "src" })
+    assert.same({ ["/o"] = 0 }, tracked(nil))
   end)
 
   it("does not know what git would run", function()

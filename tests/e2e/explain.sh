@@ -32,6 +32,29 @@ expect "an exit" "$(efr explain --mode auto --json 'git push' |
     field '[(e["kind"], e["approver"], e["launch"]) for e in d["exits"]]')" "[('upload', 'user', 'unsandboxed')]"
 expect "a directory" "$(efr explain --json --cwd /tmp 'touch x' | field 'd["requirements"][0]["subject"]')" \
     "write /tmp/x"
+# A setting of [sandbox] changes an exit: LINE, the setting, the exits without and with it.
+file=$HOME/.config/efr/config.toml
+kinds() { efr explain --mode auto --json "$1" | field '" ".join(e["kind"] for e in d["exits"])'; }
+setting() {
+    expect "$1" "$(kinds "$1")" "$3"
+    cp "$file" "$T/plain.toml"
+    printf '[sandbox]\n%s\n' "$2" >>"$file"
+    expect "$1 with $2" "$(kinds "$1")" "$4"
+    cp "$T/plain.toml" "$file"
+}
+setting 'touch ~/Dropbox/x' 'synced_dirs = []' synced_write write
+setting 'touch ~/mine/x' 'caches = ["~/mine"]' write ''
+setting 'touch x' "protect = [\"$P/x\"]" '' persistence
+git -C "$P" init -q
+mkdir "$P/target"
+setting 'rm -r target' 'rebuildable = []' '' destructive
+mkdir "$HOME/q"
+cp "$HOME/.config/efr/projects.toml" "$T/projects.toml"
+printf '[[projects]]\nid = "0199a0b0-0000-7000-8000-000000000002"\nroot = "%s"\n' "$HOME/q" \
+    >>"$HOME/.config/efr/projects.toml"
+setting 'touch ~/q/x' 'write_projects = "turn"' '' write
+cp "$T/projects.toml" "$HOME/.config/efr/projects.toml"
+rm -rf "$P/.git" "$P/target"
 contains "$(efr explain 'cat ~/.ssh/id')" 'deny, by rule 7 of the machine policy' 'the text'
 efr explain --mode nonsense ls 2>/dev/null && fail "an unknown mode was taken"
 printf '%s\n' '"ls"' '"cat $(rm x)\n"' '7' >lines

@@ -137,6 +137,16 @@ local function check_together(reader)
   return true
 end
 
+-- Never the section's own table; paths in it are absolute.
+local function default_of(key, home)
+  local default = key.default
+  if type(default) ~= "table" then return default end
+  if key.type == "list" and key.items.type == "path" then
+    return list.map(default, function(path) return assert(schema.check(key.items, path, home)) end)
+  end
+  return list.copy(default)
+end
+
 ---Reads the settings.
 ---@param opts table  schema (efr.ConfigSchema); home (absolute); text (of the file, nil when there
 ---  is none); path (of the file, for errors); env (a table, for EFR_LOG); flags ({log = ...})
@@ -151,10 +161,7 @@ function M.load(opts)
     entries = {},
   }
   for name, key in pairs(opts.schema.keys) do
-    local default = key.default
-    if default ~= nil then
-      reader.values[name] = type(default) == "table" and list.copy(default) or default
-    end
+    reader.values[name] = default_of(key, opts.home)
   end
   for _, section in ipairs(opts.schema.sections) do
     if section.name ~= "" then reader.known[section.name] = true end

@@ -213,8 +213,6 @@ end
 -- Ports -----------------------------------------------------------------------------------------
 
 local NOT_THERE <const> = { ENOENT = true, ENOTDIR = true }
-local REBUILDABLE <const> = list.set { "target", "node_modules", "dist", "build", ".venv" }
-
 local function which(fs, path_variable)
   return function(word)
     if word:find("/", 1, true) then return word:sub(1, 1) == "/" and fs.realpath(word) or nil end
@@ -315,7 +313,7 @@ function M.ports(fs, path_variable, machine)
     end,
     realpath = function(path) return (fs.realpath(path)) end,
     which = which(fs, path_variable),
-    rebuildable = REBUILDABLE,
+    rebuildable = list.set(machine.rebuildable or {}),
   }
 end
 

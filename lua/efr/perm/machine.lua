@@ -39,10 +39,16 @@ local function aliases_of(fs, home)
   return { real }
 end
 
+-- Paths of a setting, each also under the name that a link gives it.
+local function with_reals(app, key)
+  local out = {}
+  for _, path in ipairs(app.config:get(key) or {}) do with_real(app.fs, path, out) end
+  return out
+end
+
 -- What the sandbox hides, each also under the name that a link gives it.
 local function masks_of(app)
-  local fs, out = app.fs, {}
-  for _, path in ipairs(app.config:get("sandbox.mask") or {}) do with_real(fs, path, out) end
+  local fs, out = app.fs, with_reals(app, "sandbox.mask")
   for _, names in ipairs({ hidden.stores, hidden.tool_credentials, hidden.profiles,
     hidden.histories }) do
     for _, name in ipairs(names) do with_real(fs, app.home .. "/" .. name, out) end
@@ -54,15 +60,11 @@ local function masks_of(app)
   return out
 end
 
--- The defaults of sandbox.caches and sandbox.synced_dirs, which are no settings yet.
-local CACHES <const> = {
-  ".cargo", ".rustup", ".cache", "go/pkg/mod", ".npm", ".bun/install/cache",
-  ".local/share/pnpm/store", ".m2/repository", ".gradle/caches",
-}
-local SYNCED <const> = { "Dropbox", "Nextcloud", "Sync", "OneDrive", "MEGA" }
-
-local function below_home(app, names)
-  return list.map(names, function(name) return app.home .. "/" .. name end)
+-- What sandbox.protect adds to the floors.
+local function floors_of(app)
+  return list.map(with_reals(app, "sandbox.protect"), function(path)
+    return { path = path, group = "protect" }
+  end)
 end
 
 -- A machine without sense (home is /) raises here and is denied by the engine, with its reason.
@@ -114,8 +116,11 @@ function M.facts(app, turn)
     masks = masks_of(app),
     mask_globs = app.config:get("sandbox.mask_globs"),
     write_roots = app.config:get("sandbox.write_roots"),
-    caches = below_home(app, CACHES),
-    synced = below_home(app, SYNCED),
+    write_projects = app.config:get("sandbox.write_projects"),
+    caches = app.config:get("sandbox.caches"),
+    synced = with_reals(app, "sandbox.synced_dirs"),
+    floors = floors_of(app),
+    rebuildable = app.config:get("sandbox.rebuildable"),
   }
   machine.secret_paths = with_targets(fs, machine)
   return machine

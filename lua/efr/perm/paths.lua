@@ -97,10 +97,12 @@ end
 ---@field masks string[]?  what the sandbox hides although it is no secret
 ---@field mask_globs string[]?  names that are hidden in every project
 ---@field project_roots string[]?  every registered project
+---@field write_projects string?  "turn": a call may write only its own project (setting)
 ---@field write_roots string[]?  more directories that a contained call may write (setting)
 ---@field caches string[]?  tool caches that a contained call sees as its own
 ---@field synced string[]?  directories that another machine sees
 ---@field floors {path: string, group: string}[]?  more places that stay read-only
+---@field rebuildable string[]?  names of directories that builds make anew
 
 local Prepared = {}
 
@@ -142,12 +144,19 @@ local function normal_list(items, prepared)
   return out
 end
 
--- `/`, the home directory and what is above it never count as a project.
-local function project_roots_of(machine, prepared)
-  local out = {}
-  for _, root in ipairs(normal_list(machine.project_roots, prepared)) do
-    if not M.within(prepared.home, root) then out[#out + 1] = root end
-  end
+-- `/`, the home directory and what is above it never count as a project or another write root.
+local function roots_of(items, prepared)
+  return list.filter(normal_list(items, prepared), function(root)
+    return not M.within(prepared.home, root)
+  end)
+end
+
+-- Where a contained call may write.
+local function envelope_of(machine, prepared)
+  local out = normal_list(PRIVATE_DIRS, prepared)
+  list.extend(out, roots_of(machine.caches, prepared))
+  list.extend(out, roots_of(machine.write_roots, prepared))
+  if machine.write_projects ~= "turn" then list.extend(out, prepared.project_roots) end
   return out
 end
 
@@ -176,11 +185,8 @@ function M.prepare(machine)
   out.masks = normal_list(machine.masks, out)
   out.hides = machine.mask_globs and hidden_names.matcher(machine.mask_globs)
   out.synced = normal_list(machine.synced, out)
-  out.project_roots = project_roots_of(machine, out)
-  out.envelope = normal_list(PRIVATE_DIRS, out)
-  list.extend(out.envelope, normal_list(machine.caches, out))
-  list.extend(out.envelope, normal_list(machine.write_roots, out))
-  list.extend(out.envelope, out.project_roots)
+  out.project_roots = roots_of(machine.project_roots, out)
+  out.envelope = envelope_of(machine, out)
   out.floors = floors_of(machine, out)
   out.secrets = normal_list(machine.secret_paths, out)
   for _, name in ipairs(HOME_SECRETS) do out.secrets[#out.secrets + 1] = home .. "/" .. name end

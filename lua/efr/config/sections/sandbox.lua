@@ -5,12 +5,22 @@ local NAME <const> = "^[%a_*][%w_*]*$"
 local NAME_SHAPE <const> = "the name of an environment variable, where * stands for any characters"
 
 local GLOB <const> = "^!?[^/]+$"
+local FOLDER <const> = "^[^/%c]+$"
 
 local function no_wide_root(roots, home)
   for i, path in ipairs(roots) do
     local below = path == "/" and "/" or path .. "/"
     if (home .. "/"):sub(1, #below) == below then
       return nil, ("item %d must not be / or hold the home directory"):format(i - 1)
+    end
+  end
+  return true
+end
+
+local function no_dots(names)
+  for i, name in ipairs(names) do
+    if name == "." or name == ".." then
+      return nil, ("item %d must be a name without a slash"):format(i - 1)
     end
   end
   return true
@@ -25,9 +35,23 @@ return {
       doc = "false: there is no sandbox, and auto runs as cautious.",
     },
     {
+      name = "write_projects", type = "choice", default = "named",
+      choices = { "turn", "named", "all" },
+      doc = "turn: auto asks before a shell command writes in a project that is not the turn's.",
+    },
+    {
       name = "write_roots", type = "list", items = { type = "path" }, default = {},
       check = no_wide_root,
       doc = "More directories that a contained command may write.",
+    },
+    {
+      name = "caches", type = "list", items = { type = "path" },
+      default = {
+        "~/.cargo", "~/.rustup", "~/.cache", "~/go/pkg/mod", "~/.npm", "~/.bun/install/cache",
+        "~/.local/share/pnpm/store", "~/.m2/repository", "~/.gradle/caches",
+      },
+      check = no_wide_root,
+      doc = "Caches of tools: in auto, a shell command that writes in one is not asked about.",
     },
     {
       name = "mask", type = "list", items = { type = "path" }, default = {},
@@ -40,6 +64,10 @@ return {
       doc = "Names of files in projects that are hidden in the same way; ! keeps one readable.",
     },
     {
+      name = "protect", type = "list", items = { type = "path" }, default = {},
+      doc = "More paths that auto asks about before a command or file tool writes there.",
+    },
+    {
       name = "env_deny", type = "list", default = {},
       items = { type = "string", pattern = NAME, shape = NAME_SHAPE },
       doc = "More environment variables that a contained command does not get.",
@@ -48,6 +76,18 @@ return {
       name = "env_keep", type = "list", default = {},
       items = { type = "string", pattern = NAME, shape = NAME_SHAPE },
       doc = "Variables that a contained command gets although their names look secret.",
+    },
+    {
+      name = "synced_dirs", type = "list", items = { type = "path" },
+      default = { "~/Dropbox", "~/Nextcloud", "~/Sync", "~/OneDrive", "~/MEGA" },
+      doc = "Directories that other machines see: a write there, but for projects, asks you.",
+    },
+    {
+      name = "rebuildable", type = "list",
+      items = { type = "string", pattern = FOLDER, shape = "a name without a slash" },
+      default = { "target", "node_modules", "dist", "build", ".venv" },
+      check = no_dots,
+      doc = "Names of directories that a build makes anew: auto may delete them with no question.",
     },
   },
 }
