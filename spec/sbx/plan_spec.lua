@@ -67,6 +67,8 @@ describe("sbx.plan", function()
       spec = { write_roots = { "/home/u/.config" } }, has = { "floor /home/u/.config/efr" } },
     { "ZDOTDIR counts", spec = { env = { PATH = "/bin", ZDOTDIR = "/home/u/p/app/z" } },
       files = { ["/home/u/p/app/z/.zshrc"] = "file" }, has = { "floor /home/u/p/app/z/.zshrc" } },
+    { "sandbox.protect is a floor inside a root", spec = { protect = { "/home/u/p/app/keep" } },
+      files = { ["/home/u/p/app/keep"] = "dir" }, has = { "floor /home/u/p/app/keep" } },
     { "a mask beats a floor", spec = { masks = { "/home/u/p/app/zshrc" } },
       files = { ["/home/u/.zshrc"] = { link = "p/app/zshrc" }, ["/home/u/p/app/zshrc"] = "file" },
       has = { "mask /home/u/p/app/zshrc" }, lacks = { "floor /home/u/p/app/zshrc" } },

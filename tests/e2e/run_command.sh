@@ -28,6 +28,14 @@ equals "$(cat "$HOME/outside")" kept 'the file outside'
 efr run -- sh -c 'echo in > made'
 equals "$(cat made)" in 'a write in the project'
 equals "$(printf 'from stdin' | efr run -- cat)" 'from stdin' 'standard input'
+# sandbox.protect is read-only also inside the project.
+mkdir keep
+printf '[sandbox]\nprotect = ["%s/keep"]\n' "$P" >>"$HOME/.config/efr/config.toml"
+efr config reload >/dev/null
+rc=0
+efr run -- sh -c 'echo x > keep/file' 2>"$T/err" || rc=$?
+contains "$rc $(cat "$T/err")" '^[1-9].*Read-only file system' 'a write below a protected path'
+[[ ! -e keep/file ]] || fail 'a protected path was written'
 # Outside a project: --write is needed where no question can be asked.
 mkdir "$HOME/other"
 cd "$HOME/other"

@@ -207,7 +207,7 @@ local function describe(self, opts, dir, nonce)
     tmp = tmp, xrt = runtime_place(self), project_root = opts.project_root,
     scratch = opts.scratch, extra_write = opts.extra_write,
     write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
-    secret_paths = config:get("permissions.secret_paths"),
+    secret_paths = config:get("permissions.secret_paths"), protect = config:get("sandbox.protect"),
     hidden_files = hidden_files(self, opts),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     homes = uid == 0 and all_homes(fs) or nil,

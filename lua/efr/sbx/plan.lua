@@ -44,6 +44,7 @@ local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, fl
 ---@field extra_write string[]?  of this call
 ---@field masks string[]?  of the settings
 ---@field secret_paths string[]?  of the settings
+---@field protect string[]?  of the settings: more floors
 ---@field hidden_files string[]?  of projects, for their names
 ---@field env_deny string[]?
 ---@field env_keep string[]?

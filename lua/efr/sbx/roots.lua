@@ -109,7 +109,7 @@ local function personal_floors(spec)
     for _, name in ipairs(M.ZDOTDIR_FILES) do out[#out + 1] = zdotdir .. "/" .. name end
   end
   out[#out + 1] = spec.paths.config
-  return out
+  return table.move(spec.protect or {}, 1, #(spec.protect or {}), #out + 1, out)
 end
 
 -- The settings and hooks inside a git directory. A linked hooks directory works, and its target

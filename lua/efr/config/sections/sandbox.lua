@@ -65,7 +65,7 @@ return {
     },
     {
       name = "protect", type = "list", items = { type = "path" }, default = {},
-      doc = "More paths that auto asks about before a command or file tool writes there.",
+      doc = "Paths that are read-only in the sandbox; auto asks before something writes there.",
     },
     {
       name = "env_deny", type = "list", default = {},
