@@ -29,6 +29,13 @@ end
 local SHELL <const> = " \t\n'\"`$(){}[]<>&|;\\#=~*!^?+-:/,.%@0129abfix"
 
 describe("any bytes", function()
+  it("that once raised", function()
+    for _, line in ipairs { ">>|o time 1f >>|o time 11", ">o time a", ">o time" } do
+      check(line)
+      assert(ast.has_unknown(shell.parse(line)), line)
+    end
+  end)
+
   it("never raise", function()
     local gen = generator.new(SEED + 21)
     for _ = 1, LONG and 200000 or 2000 do
@@ -51,7 +58,7 @@ describe("any bytes", function()
     local gen = generator.new(SEED + 23)
     for _ = 1, LONG and 200 or 6 do
       local unit = gen:mutate(gen:line()):sub(1, 40)
-      local line = unit:rep(65536 // #unit)
+      local line = unit:rep(65536 // math.max(#unit, 1))
       collectgarbage()
       collectgarbage("stop")
       local before = collectgarbage("count")

@@ -347,6 +347,10 @@ local function with_leading(pos, redirs, node)
       redirs = redirs }
   end
   local after = node.redirs
+  if not after then
+    -- `>o time a`: a timed pipeline has no place for the file.
+    return { kind = "unknown", pos = pos, stop = node.stop, why = "redirection before " .. node.kind }
+  end
   node.pos, node.redirs = pos, redirs
   for _, redir in ipairs(after) do
     redirs[#redirs + 1] = redir
