@@ -349,7 +349,8 @@ local function with_leading(pos, redirs, node)
   local after = node.redirs
   if not after then
     -- `>o time a`: a timed pipeline has no place for the file.
-    return { kind = "unknown", pos = pos, stop = node.stop, why = "redirection before " .. node.kind }
+    local why = "redirection before " .. node.kind
+    return { kind = "unknown", pos = pos, stop = node.stop, why = why }
   end
   node.pos, node.redirs = pos, redirs
   for _, redir in ipairs(after) do
