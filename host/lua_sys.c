@@ -3,6 +3,7 @@
  * Loop thread only.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -355,6 +356,14 @@ static int sys_log_write(lua_State *L)
     return 0;
 }
 
+/* release_memory(): gives free heap back to the system (malloc_trim(3)). */
+static int sys_release_memory(lua_State *L)
+{
+    lua_settop(L, 0);
+    (void)malloc_trim(0);
+    return 0;
+}
+
 /* log_limit(level): messages that matter less are not written. */
 static int sys_log_limit(lua_State *L)
 {
@@ -443,6 +452,7 @@ static int luaopen_efr_sys(lua_State *L)
         {"now_us", sys_now_us},
         {"peer_cred", sys_peer_cred},
         {"random", sys_random},
+        {"release_memory", sys_release_memory},
         {"set_nondumpable", sys_set_nondumpable},
         {"traceback", sys_traceback},
         {"ttyname", sys_ttyname},

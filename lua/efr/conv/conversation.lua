@@ -86,7 +86,8 @@ function Conversation:is_busy()
   return self.current ~= nil or self.working == true or self.queue:len() > 0
 end
 
--- After a quiet minute the history is dropped; the next turn reads it again.
+-- After a quiet minute the history is dropped, and what that frees goes back to the system; the
+-- next turn reads it again.
 local function when_idle(self)
   self.idle_mark = {}
   local mark = self.idle_mark
@@ -95,6 +96,7 @@ local function when_idle(self)
     if self.idle_mark == mark and not self:is_busy() then
       self.history:drop()
       collectgarbage()
+      self.app.ports.sys.release_memory()
     end
   end)
 end

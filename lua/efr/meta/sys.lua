@@ -182,6 +182,9 @@ function M.log_write(level, text) end
 ---@param level "error"|"warn"|"info"|"debug"|"trace"
 function M.log_limit(level) end
 
+---Gives free heap back to the system (malloc_trim(3)).
+function M.release_memory() end
+
 ---Writes all bytes to a descriptor, blocking.
 ---@param fd integer
 ---@param text string
