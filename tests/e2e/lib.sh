@@ -5,6 +5,8 @@
 # A test sets a HOME of its own: every process that efr starts carries it, so leftovers are found.
 # shellcheck shell=bash disable=SC2034
 set -euo pipefail
+# What is compared has characters beyond ASCII, whatever the caller's locale is.
+export LC_ALL=C.UTF-8
 
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 EFR_BIN=${EFR_BIN:-$(dirname "$tests")/build/bin}
