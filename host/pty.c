@@ -1,3 +1,4 @@
+/* See pty.h: what this file owns and must not know stands there. */
 #include "pty.h"
 
 #include <dirent.h>
