@@ -57,17 +57,6 @@ static int sys_getuid(lua_State *L)
     return 1;
 }
 
-/* getsid(pid): the session of a process. */
-static int sys_getsid(lua_State *L)
-{
-    lua_settop(L, 1);
-    pid_t sid = getsid((pid_t)luax_check_int(L, 1, 0, PID_LIMIT));
-    if (sid < 0)
-        return luax_push_errno(L, errno, "session of a process");
-    lua_pushinteger(L, sid);
-    return 1;
-}
-
 static void set_text(lua_State *L, const char *name, const char *text)
 {
     lua_pushstring(L, text ? text : "");
@@ -436,7 +425,6 @@ static int luaopen_efr_sys(lua_State *L)
         {"getenv", sys_getenv},
         {"getpid", sys_getpid},
         {"getppid", sys_getppid},
-        {"getsid", sys_getsid},
         {"getuid", sys_getuid},
         {"hostname", sys_hostname},
         {"isatty", sys_isatty},

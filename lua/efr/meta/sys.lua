@@ -25,13 +25,6 @@ function M.getppid() end
 ---@return integer
 function M.getuid() end
 
----The session of a process; 0 asks for ours.
----@param pid integer
----@return integer? session
----@return string? err
----@return string? code
-function M.getsid(pid) end
-
 ---@class efr.UserInfo
 ---@field name string
 ---@field home string
