@@ -1,0 +1,177 @@
+-- Owns: the description of one contained call, from which sbx/plan makes the launch plan: what the
+-- settings, the projects, the conversation and the disk say at this moment.
+-- Must not know: the plan's format, how a call is started or what became of it.
+-- Runs in efrd on the loop thread.
+
+local globs = require "efr.sbx.globs"
+
+local M = {}
+
+local DIR_MODE <const> = 448 -- 0700
+local TMP_MODE <const> = 1023 -- 01777
+local PASSWD_BYTES <const> = 1024 * 1024
+local SETTLED_S <const> = 2
+local ZSH <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
+
+local function look(fs, path)
+  local own = fs.lstat(path)
+  local real = own and fs.realpath(path)
+  if not real then return nil end
+  if own.type ~= "link" then return { real = real, name = real, link = false, type = own.type } end
+  local target = fs.stat(path)
+  local dir, base = path:match("^(.*)/([^/]+)$")
+  local parent = fs.realpath(dir == "" and "/" or dir)
+  if not target or not parent then return nil end
+  local name = (parent == "/" and "" or parent) .. "/" .. base
+  return { real = real, name = name, link = true, type = target.type }
+end
+
+local function names_in(fs, dir)
+  local out = {}
+  for i, entry in ipairs(fs.readdir(dir) or {}) do out[i] = entry.name end
+  return out
+end
+
+-- Whether a directory changed: by its change time, which no program can set. A change within the
+-- same tick of the clock would not show, so only old ones count.
+local function stamp_of(ports)
+  local now = ports.sys.now_us() // 1000000
+  return function(dir)
+    local stat = ports.uv.fs_lstat(dir)
+    if not stat or stat.type ~= "directory" then return nil end
+    local changed = stat.ctime
+    local stamp = ("%d:%d:%d.%d"):format(stat.dev, stat.ino, changed.sec, changed.nsec)
+    return stamp, now - changed.sec > SETTLED_S
+  end
+end
+
+-- Home directories of all users, for root's masks.
+local function all_homes(fs)
+  local out, seen = {}, {}
+  for line in (fs.read_file("/etc/passwd", PASSWD_BYTES) or ""):gmatch("[^\n]+") do
+    local home = line:match("^[^:]*:[^:]*:[^:]*:[^:]*:[^:]*:(/[^:]+):")
+    if home and not seen[home] and fs.stat(home) then
+      seen[home] = true
+      out[#out + 1] = home
+    end
+  end
+  return out
+end
+
+---Makes a directory of efr's own, mode 0700, with what is missing above it.
+---@param fs table
+---@param path string
+---@return string? real  its real path
+---@return string? err
+---@return string? code
+function M.make_dir(fs, path)
+  local ok, err, code = fs.mkdirs(path, DIR_MODE)
+  if not ok then return nil, err, code end
+  local real
+  real, err, code = fs.realpath(path)
+  return real, err, code
+end
+
+local function find_zsh(fs)
+  for _, path in ipairs(ZSH) do
+    if fs.stat(path) then return path end
+  end
+  return nil, "zsh is not installed", "EFR_SANDBOX"
+end
+
+-- Where the call sees its runtime directory: where the user's is, else below efr's own.
+local function runtime_place(self)
+  local fs, home = self.app.ports.fs, self.home
+  local uid = self.app.ports.sys.getuid()
+  for _, path in ipairs({ self.app.env.XDG_RUNTIME_DIR or "", ("/run/user/%d"):format(uid) }) do
+    local seen = path:sub(1, 1) == "/" and look(fs, path)
+    local real = seen and seen.type == "dir" and seen.real
+    local wide = real and (home == real or (home .. "/"):sub(1, #real + 1) == real .. "/")
+    if real and not wide and real ~= "/" and real ~= "/tmp" and real ~= "/var/tmp" then
+      return real
+    end
+  end
+  return (fs.realpath(self.app.paths.runtime) or self.app.paths.runtime) .. "/xrt"
+end
+
+local function child_argv(self, spec)
+  local zsh, err, code = find_zsh(self.app.ports.fs)
+  if not zsh then return nil, err, code end
+  local inside = spec.xrt .. "/efr-sbx"
+  return { zsh, "-f", inside .. "/child.zsh", inside }
+end
+
+local function private_tmp(self, conversation_id)
+  local fs = self.app.ports.fs
+  local dir, err, code = M.make_dir(fs,
+    ("%s/sandbox/%s/tmp"):format(self.app.paths.state, conversation_id))
+  if not dir then return nil, err, code end
+  local ok
+  ok, err, code = fs.chmod(dir, TMP_MODE)
+  if not ok then return nil, err, code end
+  return dir
+end
+
+-- Files of the registered projects, and of what this call may write, that are hidden for their
+-- names. What a search found of directories that did not change serves the next one.
+local function hidden_files(self, opts)
+  local app, out, kept = self.app, {}, {}
+  local patterns = app.config:get("sandbox.mask_globs") or {}
+  local key = table.concat(patterns, "\0")
+  local old = self.searched.key == key and self.searched or {}
+  local disk = { list = app.ports.fs.readdir, stamp = stamp_of(app.ports) }
+  local matches = globs.matcher(patterns)
+  local function search(path)
+    local real = path and app.ports.fs.realpath(path)
+    if not real or real == "/" or kept[real] then return end
+    local found
+    found, kept[real] = globs.scan(real, matches, disk, old[real])
+    table.move(found, 1, #found, #out + 1, out)
+  end
+  search(opts.project_root)
+  for _, project in ipairs(app.projects and app.projects:list() or {}) do search(project.root) end
+  for _, path in ipairs(opts.extra_write or {}) do search(path) end
+  kept.key = key
+  self.searched = kept
+  return globs.targets(out, function(path) return look(app.ports.fs, path) end)
+end
+
+---The whole description of a contained call.
+---@param self table  the calls of the daemon
+---@param opts efr.sbx.CallOptions
+---@param nonce string  32 hex digits
+---@param assets string?  directory shown to a call with a line
+---@return efr.sbx.Spec?
+---@return string? err
+---@return string? code
+function M.spec(self, opts, nonce, assets)
+  local app = self.app
+  local fs, config, uid = app.ports.fs, app.config, app.ports.sys.getuid()
+  local cwd, err = fs.realpath(opts.cwd)
+  if not cwd then return nil, ("the directory %s: %s"):format(opts.cwd, err), "EFR_SANDBOX" end
+  local tmp, code
+  tmp, err, code = private_tmp(self, opts.conversation_id)
+  if not tmp then return nil, err, code end
+  local spec = {
+    uid = uid, nonce = nonce, cwd = cwd, home = self.home, env = app.env, paths = app.paths,
+    tmp = tmp, xrt = runtime_place(self), project_root = opts.project_root,
+    scratch = opts.scratch, extra_write = opts.extra_write,
+    write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
+    secret_paths = config:get("permissions.secret_paths"), protect = config:get("sandbox.protect"),
+    hidden_files = hidden_files(self, opts),
+    env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
+    homes = uid == 0 and all_homes(fs) or nil,
+    look = function(path) return look(fs, path) end,
+    list = function(path) return names_in(fs, path) end,
+  }
+  if opts.argv then
+    spec.argv = opts.argv
+    return spec
+  end
+  spec.records, spec.assets = true, assets
+  spec.argv, err, code = child_argv(self, spec)
+  if not spec.argv then return nil, err, code end
+  return spec
+end
+
+return M
