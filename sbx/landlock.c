@@ -2,6 +2,7 @@
 #include "landlock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -50,9 +51,17 @@ struct path_beneath_attr {
 /* The rights that the last rule set handles: a rule must not name others. */
 static uint64_t handled_fs;
 
+static int cap = INT_MAX;
+
 int landlock_abi(void)
 {
-    return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
+    int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
+    return abi < cap ? abi : cap;
+}
+
+void landlock_cap(int max_abi)
+{
+    cap = max_abi;
 }
 
 static uint64_t fs_rights(int abi)

@@ -12,8 +12,13 @@ enum landlock_class {
     LANDLOCK_TERMINAL, /* read, write, ioctl */
 };
 
-/* The ABI of this kernel, or -1 with errno set (ENOSYS, EOPNOTSUPP: Landlock is off). */
+/* The ABI of this kernel, at most the cap, or -1 with errno set (ENOSYS, EOPNOTSUPP: Landlock is
+ * off). */
 int landlock_abi(void);
+
+/* From now on this process and its later children use the means of ABI max_abi even where the
+ * kernel knows more. A capped ABI is no older kernel: nothing else changes. */
+void landlock_cap(int max_abi);
 
 /* A rule set that handles every right of the ABI (at least min_abi), with the scopes where
  * the kernel has them; with_net also handles TCP bind and connect. Returns a descriptor, or

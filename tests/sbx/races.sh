@@ -10,7 +10,7 @@ prepare() {
     cp "$TESTS/serve.py" "$W/bin/"
     cp "$UNSAFE" "$W/bin/efr-sbx-unsafe" || exit 1
     # Nothing of the unsafe forms is in what ships, and they do not run by themselves.
-    if ! grep -q EFR_SBX_TEST_UNSAFE "$UNSAFE" || grep -q EFR_SBX_TEST_UNSAFE "$(dirname "$EFR_SBX")"/*; then
+    if ! grep -q EFR_SBX_TEST_UNSAFE "$UNSAFE" || grep -Eq 'EFR_SBX_(TEST_UNSAFE|MAX_ABI)' "$(dirname "$EFR_SBX")"/*; then
         echo "not ok - the unsafe forms are in the test build alone"
         exit 1
     fi

@@ -4,8 +4,9 @@
  * EFR_SBX_TEST_UNSAFE in the environment names the form: continue (the broker checks, then the
  * kernel goes on with the caller's own connect), path (it checks a descriptor, then connects by
  * the path), no-landlock, or wait (as it ships). In each, the broker waits a moment between
- * check and use, so that a race is met on a busy machine too. Without the variable the program
- * does not start. */
+ * check and use, so that a race is met on a busy machine too. EFR_SBX_MAX_ABI=N caps the Landlock
+ * ABI, by itself (then every check is as it ships, with no wait) or beside a form. Without one of
+ * the two variables the program does not start. */
 #ifndef EFR_TEST_SBX_UNSAFE_H
 #define EFR_TEST_SBX_UNSAFE_H
 
