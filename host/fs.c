@@ -56,8 +56,8 @@ static int too_big(const char *path, size_t max_bytes, struct efr_err *err)
                        max_bytes);
 }
 
-static int read_fd(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
-                   struct efr_err *err)
+static int read_all(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
+                    struct efr_err *err)
 {
     size_t start = out->len;
     for (;;) {
@@ -75,6 +75,31 @@ static int read_fd(int fd, const char *path, size_t max_bytes, struct efr_buf *o
     }
 }
 
+static int read_fd(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
+                   struct efr_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return efr_err_errno(err, errno, "stat %s", path);
+    if (S_ISREG(st.st_mode) && st.st_size > 0) {
+        if ((size_t)st.st_size > max_bytes)
+            return too_big(path, max_bytes, err);
+        (void)efr_buf_reserve(out, (size_t)st.st_size + READ_STEP_BYTES);
+    }
+    return read_all(fd, path, max_bytes, out, err);
+}
+
+int efr_fs_read_regular(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
+                        struct efr_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return efr_err_errno(err, errno, "stat %s", path);
+    if (!S_ISREG(st.st_mode))
+        return efr_err_set(err, "EFR_NOT_REGULAR", "read %s: not a regular file", path);
+    return read_fd(fd, path, max_bytes, out, err);
+}
+
 int efr_fs_read(const char *path, size_t max_bytes, bool real, struct efr_buf *out,
                 struct efr_err *err)
 {
@@ -84,17 +109,8 @@ int efr_fs_read(const char *path, size_t max_bytes, bool real, struct efr_buf *o
                              : open(path, flags);
     if (fd < 0)
         return efr_err_errno(err, errno, "open %s", path);
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return efr_err_errno(err, errno, "stat %s", path);
-    if (real && !S_ISREG(st.st_mode))
-        return efr_err_set(err, "EFR_NOT_REGULAR", "read %s: not a regular file", path);
-    if (S_ISREG(st.st_mode) && st.st_size > 0) {
-        if ((size_t)st.st_size > max_bytes)
-            return too_big(path, max_bytes, err);
-        (void)efr_buf_reserve(out, (size_t)st.st_size + READ_STEP_BYTES);
-    }
-    return read_fd(fd, path, max_bytes, out, err);
+    return real ? efr_fs_read_regular(fd, path, max_bytes, out, err)
+                : read_fd(fd, path, max_bytes, out, err);
 }
 
 /* ---- writing ---- */

@@ -23,6 +23,11 @@ int efr_fs_open_real(int dir_fd, const char *path, int flags, mode_t mode);
 int efr_fs_read(const char *path, size_t max_bytes, bool real, struct efr_buf *out,
                 struct efr_err *err);
 
+/* The same from an open descriptor, of a regular file only; path is for the words of errors.
+ */
+int efr_fs_read_regular(int fd, const char *path, size_t max_bytes, struct efr_buf *out,
+                        struct efr_err *err);
+
 struct efr_fs_write {
     const char *data;
     size_t len_bytes;
