@@ -104,6 +104,11 @@ static uint64_t class_rights(enum landlock_class class)
     switch (class) {
     case LANDLOCK_READ:
         return FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
+    case LANDLOCK_LOOK:
+        return FS_READ_FILE | FS_READ_DIR;
+    case LANDLOCK_STORE:
+        return (FS_ABI1 | FS_REFER | FS_TRUNCATE) &
+               ~(FS_EXECUTE | FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_MAKE_SOCK | FS_MAKE_FIFO);
     case LANDLOCK_WRITE:
         return (FS_ABI1 | FS_REFER | FS_TRUNCATE) & ~(FS_MAKE_CHAR | FS_MAKE_BLOCK);
     case LANDLOCK_SINK:

@@ -7,6 +7,8 @@
 /* What a path may be used for; the table of docs/sandbox.md. */
 enum landlock_class {
     LANDLOCK_READ,     /* execute, read file, read dir */
+    LANDLOCK_LOOK,     /* read file, read dir */
+    LANDLOCK_STORE,    /* files and directories that nothing runs, for efr's own git */
     LANDLOCK_WRITE,    /* all but device nodes, ioctl_dev and resolve_unix */
     LANDLOCK_SINK,     /* /dev/null: read, write */
     LANDLOCK_TERMINAL, /* read, write, ioctl */

@@ -1,5 +1,6 @@
 /* efr-sbx: builds the sandbox of one call, runs it and reports.
  * Owns: the list of subcommands. Must not know: how any of them works. */
+#include "git.h"
 #include "landlock.h"
 #include "launch.h"
 #include "selftest.h"
@@ -53,6 +54,7 @@ static const struct subcommand {
     {"run", run},
     {"landlock-abi", landlock_number},
     {"self-test", self_test},
+    {"git", git_run},
 };
 
 int main(int argc, char **argv)
@@ -60,6 +62,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS; i++)
         if (strcmp(argv[1], SUBCOMMANDS[i].name) == 0)
             return SUBCOMMANDS[i].run(argc - 2, argv + 2);
-    say("usage: " RUN_USAGE " | landlock-abi | self-test");
+    say("usage: " RUN_USAGE " | landlock-abi | self-test | "
+        "git --root DIR [OPTION]... -- ARG...");
     return EXIT_USAGE;
 }

@@ -12,4 +12,8 @@ int seccomp_enter_command(bool as_root);
 /* Puts pid 1 under the same program with connect and openat2 open. Returns 0 or -1, errno. */
 int seccomp_enter_init(bool as_root);
 
+/* Puts efr's own git under the program of pid 1 and a second one: no socket, no look into other
+ * processes, no way out of its process group. Returns 0 or -1, errno. */
+int seccomp_enter_git(bool as_root);
+
 #endif
