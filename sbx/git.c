@@ -248,6 +248,8 @@ static int make_domain(const struct options *o, int git, int root)
         allow_real(rules, o->git_dirs.items[i], LANDLOCK_LOOK);
     for (size_t i = 0; i < o->reads.count; i++)
         allow_real(rules, o->reads.items[i], LANDLOCK_LOOK);
+    if (o->user_config)
+        allow_system(rules, "/etc/gitconfig", LANDLOCK_LOOK);
     if (o->store)
         allow_real(rules, o->store, LANDLOCK_STORE);
     return rules;

@@ -122,6 +122,8 @@ local LUA_RANK <const> = {
   conv = 3,
   daemon = 4,
 }
+-- `efr explain` decides without a daemon, and asks git what the daemon asks it.
+local CLI_MAY_MODULE <const> = { ["efr.sbx.git"] = true }
 local CLI_MAY <const> = { cli = true, util = true, config = true, perm = true, rules = true }
 -- Only these name C modules; all others get them as ports.
 local ENTRY <const> = {
@@ -149,14 +151,17 @@ local function check_native(path, line, wanted)
   end
 end
 
+local function check_cli_require(path, line, wanted, folder)
+  if wanted:match("^efr%.") and not CLI_MAY[folder] and not CLI_MAY_MODULE[wanted] then
+    lib.report(path, line, "cli requires " .. wanted)
+  end
+end
+
 local function check_lua_require(path, line, wanted)
   local own = path:match("^lua/efr/([%w_]+)/") or ""
   local other = wanted:match("^efr%.([%w_]+)%.") or ""
   if path:match("^cli/") then
-    if wanted:match("^efr%.") and not CLI_MAY[other] then
-      lib.report(path, line, "cli requires " .. wanted)
-    end
-    return
+    return check_cli_require(path, line, wanted, other)
   end
   if other == "cli" then
     lib.report(path, line, "requires " .. wanted .. " of the command")
