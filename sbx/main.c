@@ -3,9 +3,11 @@
 #include "git.h"
 #include "landlock.h"
 #include "launch.h"
+#include "probe.h"
 #include "selftest.h"
 #include "util.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +16,46 @@
 #define MAX_ABI_DIGITS 4
 
 #define RUN_USAGE "efr-sbx run --call-dir DIR [--max-abi N]"
+#define PROBE_USAGE "efr-sbx probe --call-dir DIR --dir DIR --name NAME [--max-abi N]"
 
 /* A cap below the ABI that a call needs refuses the call, so it never weakens one beyond what an
  * older kernel gives. */
+static int read_cap(int argc, char **argv, int *max_abi)
+{
+    if (argc == 0)
+        return 0;
+    if (argc != 2 || strcmp(argv[0], "--max-abi") != 0 ||
+        strspn(argv[1], "0123456789") != strlen(argv[1]) ||
+        strlen(argv[1]) - 1 >= MAX_ABI_DIGITS)
+        return -1;
+    *max_abi = (int)strtol(argv[1], NULL, 10);
+    return 1;
+}
+
 static int run(int argc, char **argv)
 {
-    bool capped = argc == 4 && strcmp(argv[2], "--max-abi") == 0 &&
-                  strspn(argv[3], "0123456789") == strlen(argv[3]) &&
-                  strlen(argv[3]) - 1 < MAX_ABI_DIGITS;
-    if ((argc != 2 && !capped) || strcmp(argv[0], "--call-dir") != 0) {
+    int max_abi = 0;
+    int capped = argc < 2 || strcmp(argv[0], "--call-dir") != 0
+                     ? -1
+                     : read_cap(argc - 2, argv + 2, &max_abi);
+    if (capped < 0) {
         say("usage: " RUN_USAGE);
         return EXIT_USAGE;
     }
     if (capped)
-        landlock_cap((int)strtol(argv[3], NULL, 10));
+        landlock_cap(max_abi);
     return launch_run(argv[1]);
+}
+
+static int probe(int argc, char **argv)
+{
+    int max_abi = INT_MAX;
+    if (argc < 6 || strcmp(argv[0], "--call-dir") != 0 || strcmp(argv[2], "--dir") != 0 ||
+        strcmp(argv[4], "--name") != 0 || read_cap(argc - 6, argv + 6, &max_abi) < 0) {
+        say("usage: " PROBE_USAGE);
+        return EXIT_USAGE;
+    }
+    return probe_run(argv[1], argv[3], argv[5], max_abi);
 }
 
 static int landlock_number(int argc, char **argv)
@@ -42,18 +69,15 @@ static int landlock_number(int argc, char **argv)
 
 static int self_test(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return selftest_run();
+    return selftest_run(argc, argv);
 }
 
 static const struct subcommand {
     const char *name;
     int (*run)(int argc, char **argv);
 } SUBCOMMANDS[] = {
-    {"run", run},
-    {"landlock-abi", landlock_number},
-    {"self-test", self_test},
+    {"run", run},     {"landlock-abi", landlock_number},
+    {"probe", probe}, {"self-test", self_test},
     {"git", git_run},
 };
 
@@ -62,7 +86,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS; i++)
         if (strcmp(argv[1], SUBCOMMANDS[i].name) == 0)
             return SUBCOMMANDS[i].run(argc - 2, argv + 2);
-    say("usage: " RUN_USAGE " | landlock-abi | self-test | "
+    say("usage: " RUN_USAGE " | probe | landlock-abi | self-test | "
         "git --root DIR [OPTION]... -- ARG...");
     return EXIT_USAGE;
 }
