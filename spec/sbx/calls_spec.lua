@@ -153,6 +153,24 @@ describe("sbx.calls with the launcher", function()
     assert(fs.rmtree(base .. "/other"))
   end)
 
+  it("makes other projects writable as sandbox.write_projects says", function()
+    local other = base .. "/second"
+    assert(app.ports.fs.mkdirs(other, 448))
+    app.projects = { list = function() return { { root = other } } end }
+    local function writes(mode, opts)
+      app.settings["sandbox.write_projects"] = mode
+      return contained("echo x >" .. other .. "/f", opts).exit_code == 0
+    end
+    local named = { named = { other .. "/f" } }
+    assert.is_true(writes("all"))
+    assert.is_false(writes("named"))
+    assert.is_true(writes("named", named))
+    assert.is_true(writes("named", { cwd = other }))
+    assert.is_false(writes("turn", named))
+    app.projects, app.settings["sandbox.write_projects"] = nil, nil
+    assert(app.ports.fs.rmtree(other))
+  end)
+
   it("does not report a directory that only the call has", function()
     assert.is_nil(contained("cd /tmp").cwd)
     assert.are.equal("/usr", contained("cd /usr").cwd)

@@ -3,8 +3,8 @@ local M = {}
 
 local HOME <const> = "/home/u"
 
--- files: path -> "dir" | "file" | {link = target}
-local function look(files, path)
+-- files: path -> "dir" | "file" | {link = target}; `passed` gets the links on the way
+local function look(files, path, passed)
   local function real(p, hops)
     if hops > 20 then return nil end
     local done = ""
@@ -12,6 +12,7 @@ local function look(files, path)
       local at = part == ".." and done:match("^(.*)/") or done .. "/" .. part
       local entry = files[at]
       if type(entry) == "table" then
+        if passed then passed[#passed + 1] = at end
         local target = entry.link:sub(1, 1) == "/" and entry.link or done .. "/" .. entry.link
         return real(target .. p:sub(place + #part), hops + 1)
       end
@@ -56,6 +57,20 @@ function M.spec(changes, files)
         if parent == dir then names[#names + 1] = name end
       end
       return names
+    end,
+    links = function(dir)
+      local names = {}
+      for path, kind in pairs(all) do
+        local parent, name = path:match("^(.*)/([^/]+)$")
+        if parent == dir and type(kind) == "table" then names[#names + 1] = name end
+      end
+      table.sort(names)
+      return names
+    end,
+    trace = function(path)
+      local passed = {}
+      look(all, path, passed)
+      return passed
     end,
   }
   for key, value in pairs(changes or {}) do spec[key] = value end

@@ -14,6 +14,15 @@ local function failed(call, message)
   return { outcome = "setup_failed", output = "", truncated = false, setup_error = message }
 end
 
+-- Paths that the call declared: other projects that they lie in may be writable too.
+local function named_paths(call)
+  local out = {}
+  for _, requirement in ipairs(call.requirements or {}) do
+    if requirement.path then out[#out + 1] = requirement.path end
+  end
+  return out
+end
+
 ---Runs a line for a decided call.
 ---@param turn efr.Turn
 ---@param call table
@@ -30,6 +39,7 @@ function M.run(turn, call, opts)
     project_root = turn.project_root,
     scratch = turn.scratch,
     launch = call.launch,
+    named = named_paths(call),
   })
   if not prepared then return failed(call, message) end
   local hidden

@@ -123,6 +123,7 @@ end
 ---@field project_root string?
 ---@field scratch string?
 ---@field extra_write string[]?  more write roots of this call
+---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it
 ---runs directly in the hidden shell.

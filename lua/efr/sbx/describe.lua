@@ -4,6 +4,8 @@
 -- Runs in efrd on the loop thread.
 
 local globs = require "efr.sbx.globs"
+local list = require "efr.util.list"
+local paths = require "efr.perm.paths"
 
 local M = {}
 
@@ -11,6 +13,8 @@ local DIR_MODE <const> = 448 -- 0700
 local TMP_MODE <const> = 1023 -- 01777
 local PASSWD_BYTES <const> = 1024 * 1024
 local SETTLED_S <const> = 2
+local MAX_SCANNED <const> = 4096 -- entries of a directory whose links may be floors
+local MAX_LINKS <const> = 40 -- as the kernel follows
 local ZSH <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
 
 local function look(fs, path)
@@ -29,6 +33,45 @@ end
 local function names_in(fs, dir)
   local out = {}
   for i, entry in ipairs(fs.readdir(dir) or {}) do out[i] = entry.name end
+  return out
+end
+
+-- Names of the links in a directory, for floors behind links.
+local function links_in(fs, dir)
+  local out = {}
+  for i, entry in ipairs(fs.readdir(dir) or {}) do
+    if i > MAX_SCANNED then break end
+    if entry.type == "link" then out[#out + 1] = entry.name end
+  end
+  table.sort(out)
+  return out
+end
+
+---The links on the way to a path, each by the real directory that it lies in.
+---@param fs table
+---@param path string
+---@return string[]
+function M.trace(fs, path)
+  local out, done, rest = {}, "", path
+  while rest ~= "" and #out <= MAX_LINKS do
+    local part, after = rest:match("^/*([^/]+)(.*)$")
+    if not part then break end
+    local at = done .. "/" .. part
+    if part == ".." then
+      done = done:match("^(.*)/[^/]*$") or ""
+    elseif part ~= "." then
+      local own = fs.lstat(at)
+      local target = own and own.type == "link" and fs.readlink(at)
+      if target then
+        out[#out + 1] = at
+        if target:sub(1, 1) == "/" then done = "" end
+        after = target .. after
+      else
+        done = at
+      end
+    end
+    rest = after
+  end
   return out
 end
 
@@ -136,6 +179,28 @@ local function hidden_files(self, opts)
   return globs.targets(out, function(path) return look(app.ports.fs, path) end)
 end
 
+-- Real roots of the registered projects.
+local function project_roots(app)
+  local out = {}
+  for _, project in ipairs(app.projects and app.projects:list() or {}) do
+    local real = app.ports.fs.realpath(project.root)
+    if real and real ~= "/" then out[#out + 1] = real end
+  end
+  return out
+end
+
+-- Projects that are writable beside the turn's, as sandbox.write_projects says.
+local function other_projects(app, projects, opts, cwd)
+  local mode = app.config:get("sandbox.write_projects")
+  if mode == "all" then return projects end
+  if mode ~= "named" then return {} end
+  return list.filter(projects, function(root)
+    local named = paths.within(cwd, root)
+    for _, path in ipairs(opts.named or {}) do named = named or paths.within(path, root) end
+    return named
+  end)
+end
+
 ---The whole description of a contained call.
 ---@param self table  the calls of the daemon
 ---@param opts efr.sbx.CallOptions
@@ -161,9 +226,14 @@ function M.spec(self, opts, nonce, assets)
     hidden_files = hidden_files(self, opts),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     homes = uid == 0 and all_homes(fs) or nil,
+    program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,
     list = function(path) return names_in(fs, path) end,
+    links = function(path) return links_in(fs, path) end,
+    trace = function(path) return M.trace(fs, path) end,
   }
+  spec.projects = project_roots(app)
+  spec.other_projects = other_projects(app, spec.projects, opts, cwd)
   if opts.argv then
     spec.argv = opts.argv
     return spec

@@ -46,11 +46,17 @@ local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, fl
 ---@field secret_paths string[]?  of the settings
 ---@field protect string[]?  of the settings: more floors
 ---@field hidden_files string[]?  of projects, for their names
+---@field unmask string[]?  hidden real paths that a grant of this call shows
 ---@field env_deny string[]?
 ---@field env_keep string[]?
 ---@field homes string[]?  home directories of all users, as root
 ---@field look fun(path: string): efr.sbx.Look?  nil: there is nothing
 ---@field list fun(dir: string): string[]?  names in a directory
+---@field links fun(dir: string): string[]  names of the links in a directory, at most 4096
+---@field trace fun(path: string): string[]  the links on the way to a path, by their real places
+---@field projects string[]?  real roots of all registered projects
+---@field other_projects string[]?  those of them that this call may write, but its own
+---@field program_dir string?  where the running efrd lies
 ---@field real_home string  filled in by build
 ---@field real_data string  filled in by build
 
@@ -82,7 +88,7 @@ end
 local function without_masked(mounts, masks)
   local out = {}
   for _, mount in ipairs(mounts) do
-    if not (mount.kind == "floor" and masks_of.over(masks, mount.path)) then
+    if mount.back or not (mount.kind == "floor" and masks_of.over(masks, mount.path)) then
       out[#out + 1] = mount
     end
   end
@@ -111,9 +117,12 @@ function M.sort(mounts)
 end
 
 -- The directory must be one that the call can see.
-local function check_cwd(spec, masks, roots)
+local function check_cwd(spec, masks, roots, back)
   local mask = masks_of.over(masks, spec.cwd)
   if not mask then return true end
+  for _, path in ipairs(back) do
+    if paths.within(spec.cwd, path) then return true end
+  end
   for _, root in ipairs(roots) do
     if paths.within(spec.cwd, root.path) then return true end
   end
@@ -121,14 +130,16 @@ local function check_cwd(spec, masks, roots)
 end
 
 local function collect_mounts(spec)
-  local masks, err = masks_of.collect(spec)
+  local masks, err, back = masks_of.collect(spec)
   if not masks then return nil, err end
   local roots, floors, ok
   roots, err = roots_of.collect(spec, masks)
   if not roots then return nil, err end
+  ok, err = masks_of.check_links(spec, masks, roots)
+  if not ok then return nil, err end
   floors, err = roots_of.floors(spec, roots)
   if not floors then return nil, err end
-  ok, err = check_cwd(spec, masks, roots)
+  ok, err = check_cwd(spec, masks, roots, back)
   if not ok then return nil, err end
   local mounts = {
     { kind = "private", path = "/tmp" }, { kind = "private", path = "/var/tmp" },
@@ -136,6 +147,9 @@ local function collect_mounts(spec)
   }
   for _, mask in ipairs(masks) do
     if mask.path ~= spec.xrt then mounts[#mounts + 1] = { kind = "mask", path = mask.path } end
+  end
+  for _, path in ipairs(back) do
+    mounts[#mounts + 1] = { kind = "floor", path = path, back = true }
   end
   for _, root in ipairs(roots) do mounts[#mounts + 1] = { kind = "root", path = root.path } end
   table.move(floors, 1, #floors, #mounts + 1, mounts)

@@ -1,25 +1,19 @@
--- Owns: the write roots of a call and the floors and pins inside them.
+-- Owns: the write roots of a call and git's pins inside them.
 -- Must not know: the disk (asked through `look`) or how anything is mounted.
 -- Runs in efrd. Pure but for that function.
 --
--- Policy: writable are the project, the scratch directory, the roots of the settings and those of
--- this call; never /, the home directory or above it, never at or inside a mask (but the scratch
--- directory below efr's data) or a floor. Missing roots and roots that are no directory are
--- skipped. Inside a root stay read-only: git's settings and hooks, the shell's startup files and
--- efr's own settings. A floor that is missing is skipped, and so is one outside of every root,
--- where nothing can be written anyway.
+-- Policy: writable are the project (and others, as sandbox.write_projects says), the scratch
+-- directory, the roots of the settings and those of this call; never /, the home directory or
+-- above it, never at or inside a mask (but the scratch directory below efr's data) or a floor.
+-- Missing roots and roots that are no directory are skipped. Inside a root stay read-only: git's
+-- settings and hooks, and the floors of sbx.floors.
 
+local floors_of = require "efr.sbx.floors"
 local masks_of = require "efr.sbx.masks"
 local paths = require "efr.perm.paths"
 
 local M = {}
 
-M.STARTUP_FILES = {
-  ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout", ".bashrc", ".bash_profile",
-  ".bash_login", ".bash_logout", ".profile", ".config/fish", ".config/environment.d",
-  ".pam_environment", ".xprofile", ".xinitrc",
-}
-M.ZDOTDIR_FILES = { ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout" }
 M.GIT_FILES = { "config", "config.worktree", "hooks" }
 
 local function in_kernel_tree(path)
@@ -49,6 +43,7 @@ local function candidates(spec)
     if path then out[#out + 1] = { path = path, name = name } end
   end
   add(spec.project_root, "project")
+  for _, path in ipairs(spec.other_projects or {}) do add(path, "project") end
   add(spec.scratch, "scratch")
   for _, path in ipairs(spec.write_roots or {}) do add(path, "setting") end
   for _, path in ipairs(spec.extra_write or {}) do add(path, "call") end
@@ -85,31 +80,6 @@ local function root_over(roots, path)
     if paths.within(path, root.path) then return root end
   end
   return nil
-end
-
--- Adds the real target of a floor that lies in a root. A link in a root that leads to it could be
--- replaced by the call, so the call is refused.
-local function add_floor(out, spec, roots, path)
-  local seen = spec.look(path)
-  if not seen then return true end
-  if seen.link and root_over(roots, seen.name) then
-    return nil, ("%s is a link that the call could change"):format(path)
-  end
-  if root_over(roots, seen.real) then
-    out[#out + 1] = { kind = "floor", path = seen.real }
-  end
-  return true
-end
-
-local function personal_floors(spec)
-  local out = {}
-  for _, name in ipairs(M.STARTUP_FILES) do out[#out + 1] = spec.home .. "/" .. name end
-  local zdotdir = spec.env.ZDOTDIR
-  if zdotdir and zdotdir:sub(1, 1) == "/" then
-    for _, name in ipairs(M.ZDOTDIR_FILES) do out[#out + 1] = zdotdir .. "/" .. name end
-  end
-  out[#out + 1] = spec.paths.config
-  return table.move(spec.protect or {}, 1, #(spec.protect or {}), #out + 1, out)
 end
 
 -- The settings and hooks inside a git directory. A linked hooks directory works, and its target
@@ -166,13 +136,12 @@ function M.floors(spec, roots)
     local ok, err = git_pins(out, spec, roots, root)
     if not ok then return nil, err end
   end
-  for _, path in ipairs(personal_floors(spec)) do
-    local ok, err = add_floor(out, spec, roots, path)
-    if not ok then return nil, err end
-  end
   local ok, err = check_roots(roots, out)
   if not ok then return nil, err end
-  return out
+  local floors
+  floors, err = floors_of.collect(spec, roots)
+  if not floors then return nil, err end
+  return table.move(floors, 1, #floors, #out + 1, out)
 end
 
 return M
