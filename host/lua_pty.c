@@ -63,7 +63,7 @@ static char **check_strings(lua_State *L, const char *name)
     return strings;
 }
 
-/* open{path, argv, env, cwd, cols, rows} -> pty */
+/* open{path, argv, env, cwd, keeper, cols, rows} -> pty */
 static int pty_open_(lua_State *L)
 {
     lua_settop(L, 1);
@@ -71,11 +71,13 @@ static int pty_open_(lua_State *L)
     struct pty_spawn spawn = {
         .path = luax_field_str(L, 1, "path"),
         .cwd = luax_field_str(L, 1, "cwd"),
+        .keeper = luax_field_str(L, 1, "keeper"),
         .cols = (unsigned short)luax_field_int(L, 1, "cols", 80, 1000),
         .rows = (unsigned short)luax_field_int(L, 1, "rows", 24, 1000),
     };
     luaL_argcheck(L, spawn.path && spawn.path[0] == '/', 1, "path");
     luaL_argcheck(L, spawn.cwd && spawn.cwd[0] == '/', 1, "cwd");
+    luaL_argcheck(L, !spawn.keeper || spawn.keeper[0] == '/', 1, "keeper");
     spawn.argv = check_strings(L, "argv");
     spawn.envp = check_strings(L, "env");
     struct lpty *self = lua_newuserdatauv(L, sizeof(*self), 0);
@@ -98,6 +100,29 @@ static int pty_pid_(lua_State *L)
     if (!self->pty)
         return luax_push_closed(L);
     lua_pushinteger(L, pty_pid(self->pty));
+    return 1;
+}
+
+/* pty:begin_call() */
+static int pty_begin_call_(lua_State *L)
+{
+    lua_settop(L, 1);
+    struct lpty *self = check_pty(L);
+    if (!self->pty)
+        return luax_push_closed(L);
+    struct efr_err err;
+    return luax_push_ok(L, pty_begin_call(self->pty, &err), &err);
+}
+
+/* pty:end_call() */
+static int pty_end_call_(lua_State *L)
+{
+    lua_settop(L, 1);
+    struct lpty *self = check_pty(L);
+    if (!self->pty)
+        return luax_push_closed(L);
+    pty_end_call(self->pty);
+    lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -284,7 +309,9 @@ static int pty_tostring(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
+    {"begin_call", pty_begin_call_},
     {"close", pty_close_},
+    {"end_call", pty_end_call_},
     {"foreground", pty_foreground_},
     {"interrupt", pty_interrupt_},
     {"kill", pty_kill_},

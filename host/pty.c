@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "err.h"
+#include "keeper.h"
 #include "util.h"
 
 enum {
@@ -40,6 +41,7 @@ struct leader {
 struct pty {
     uv_poll_t *poll; /* owned; freed by its close callback */
     struct leader *leader;
+    struct keeper *keeper; /* owned; NULL: none was asked for */
     struct pty_events events;
     struct termios modes; /* as they were at the start */
     struct winsize size;
@@ -340,6 +342,21 @@ static int watch(struct pty *pty, uv_loop_t *loop, pid_t pid, struct efr_err *er
     return 0;
 }
 
+static int add_keeper(struct pty *pty, uv_loop_t *loop, const char *program,
+                      struct efr_err *err)
+{
+    if (!program)
+        return 0;
+    const struct keeper_shell shell = {
+        .program = program,
+        .master = pty->master,
+        .pidfd = pty->leader->pidfd,
+        .pid = pty->leader->pid,
+    };
+    pty->keeper = keeper_create(loop, &shell, err);
+    return pty->keeper ? 0 : -1;
+}
+
 struct pty *pty_create(uv_loop_t *loop, const struct pty_spawn *spawn,
                        const struct pty_events *events, struct efr_err *err)
 {
@@ -351,9 +368,14 @@ struct pty *pty_create(uv_loop_t *loop, const struct pty_spawn *spawn,
     pty->size.ws_row = spawn->rows;
     default_modes(&pty->modes);
     pid_t pid = open_pair(pty, err) == 0 ? spawn_child(spawn, pty->slave, err) : -1;
-    if (pid > 0) {
-        if (watch(pty, loop, pid, err) == 0)
+    if (pid > 0 && watch(pty, loop, pid, err) == 0) {
+        if (add_keeper(pty, loop, spawn->keeper, err) == 0)
             return pty;
+        (void)kill(pid, SIGKILL);
+        pty_destroy(pty);
+        return NULL;
+    }
+    if (pid > 0) {
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
     }
@@ -371,6 +393,7 @@ void pty_destroy(struct pty *pty)
         pty->closing = 1;
         return;
     }
+    keeper_destroy(pty->keeper);
     struct leader *leader = pty->leader;
     leader->orphan = 1;
     leader->pty = NULL;
@@ -383,6 +406,17 @@ void pty_destroy(struct pty *pty)
     efr_close(&pty->master);
     free(pty->queue);
     free(pty);
+}
+
+int pty_begin_call(struct pty *pty, struct efr_err *err)
+{
+    return pty->keeper ? keeper_begin(pty->keeper, err) : 0;
+}
+
+void pty_end_call(struct pty *pty)
+{
+    if (pty->keeper)
+        keeper_end(pty->keeper);
 }
 
 pid_t pty_pid(const struct pty *pty)

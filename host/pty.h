@@ -20,6 +20,7 @@ struct pty_spawn {
     char *const *argv; /* ends with NULL */
     char *const *envp; /* the whole environment; ends with NULL */
     const char *cwd;
+    const char *keeper; /* absolute path of efr-sbx, or NULL for no keeper */
     unsigned short cols, rows;
 };
 
@@ -41,6 +42,12 @@ struct pty_modes {
  * nothing is left then. */
 struct pty *pty_create(uv_loop_t *loop, const struct pty_spawn *spawn,
                        const struct pty_events *events, struct efr_err *err);
+
+/* Brackets one command: should efrd be killed between the two, all that the program started in that time ends, also
+ * what made a session of its own. Without a keeper only the hang-up is left. -1 with *err set: no keeper runs, and the
+ * command must not. */
+int pty_begin_call(struct pty *pty, struct efr_err *err);
+void pty_end_call(struct pty *pty);
 
 /* Hangs up: closes both ends and stops all callbacks. The program gets SIGHUP from the kernel and is reaped later on
  * the loop. NULL is fine. */

@@ -1,6 +1,7 @@
 /* efr-sbx: builds the sandbox of one call, runs it and reports.
  * Owns: the list of subcommands. Must not know: how any of them works. */
 #include "git.h"
+#include "keep.h"
 #include "landlock.h"
 #include "launch.h"
 #include "probe.h"
@@ -72,13 +73,24 @@ static int self_test(int argc, char **argv)
     return selftest_run(argc, argv);
 }
 
+static int keep(int argc, char **argv)
+{
+    char *end = NULL;
+    long shell = argc == 1 ? strtol(argv[0], &end, 10) : 0;
+    if (shell <= 1 || shell != (pid_t)shell || *end != '\0') {
+        say("usage: efr-sbx keep PID (efrd starts it)");
+        return EXIT_USAGE;
+    }
+    return keep_run((pid_t)shell);
+}
+
 static const struct subcommand {
     const char *name;
     int (*run)(int argc, char **argv);
 } SUBCOMMANDS[] = {
-    {"run", run},     {"landlock-abi", landlock_number},
+    {"run", run},     {"git", git_run},
+    {"keep", keep},   {"landlock-abi", landlock_number},
     {"probe", probe}, {"self-test", self_test},
-    {"git", git_run},
 };
 
 int main(int argc, char **argv)

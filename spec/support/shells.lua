@@ -24,6 +24,8 @@ ports.assets = {
   end,
 }
 M.ports = ports
+---Path of efr-sbx.
+M.KEEPER = assert(ports.fs.realpath((os.getenv("EFR_BIN") or "build/bin") .. "/efr-sbx"))
 
 local function timer(ms, fn)
   local handle = ports.uv.new_timer()
@@ -117,7 +119,7 @@ end
 
 ---Home and runtime directories with `rc` as .zshrc, a pool on them, and fn(world) in a task.
 ---Afterwards no process of a shell's session may be left.
----@param opts {rc: string?, zshenv: string?, before: fun(world: table)?}
+---@param opts {rc: string?, zshenv: string?, keeper: string?, before: fun(world: table)?}
 function M.world(opts, fn)
   local root = os.tmpname()
   os.remove(root)
@@ -135,7 +137,7 @@ function M.world(opts, fn)
   local world_ports = setmetatable({ sys = sys }, { __index = ports })
   self.pool = pool.new {
     ports = world_ports, paths = { runtime = root .. "/run", data = root .. "/data" },
-    worker = M.WORKER,
+    worker = M.WORKER, keeper = opts.keeper or M.KEEPER,
   }
   local pids = {}
   local ok, err = pcall(M.run, function()

@@ -8,6 +8,7 @@ local M = {}
 ---@field argv string[]  with argv[0] first
 ---@field env string[]  the whole environment, "NAME=value"
 ---@field cwd string  absolute
+---@field keeper string?  absolute path of efr-sbx: the program gets a keeper
 ---@field cols integer?  default 80
 ---@field rows integer?  default 24
 
@@ -21,6 +22,17 @@ local Pty = {}
 ---@return string? err
 ---@return string? code
 function M.open(opts) end
+
+---A command begins: until end_call, everything that the program starts ends should efrd be killed.
+---nil: no keeper runs, and the command must not.
+---@return boolean?
+---@return string? err
+---@return string? code
+function Pty:begin_call() end
+
+---The command is over; what it left behind lives on.
+---@return boolean?
+function Pty:end_call() end
 
 ---@return integer pid  stays reserved until close
 function Pty:pid() end

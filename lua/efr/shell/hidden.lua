@@ -24,12 +24,10 @@ local M = {}
 
 local FIRST_PROMPT_MS <const> = 10000
 local AFTER_INTERRUPT_MS <const> = 2000
-local CLOSE_GRACE_MS <const> = 1000
-local TICK_MS <const> = 100
+local CLOSE_GRACE_MS <const>, TICK_MS <const> = 1000, 100
 local TAIL_BYTES <const> = live.TAIL_BYTES
 local MAX_TYPED <const> = 10
-local RETYPE_MS <const> = 400
-local PROMPT_MS <const> = 1000
+local RETYPE_MS <const>, PROMPT_MS <const> = 400, 1000
 local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 
 ---@class efr.shell.RunOptions
@@ -58,6 +56,7 @@ Hidden.__index = Hidden
 ---@field home string  where a shell starts whose directory is gone
 ---@field on_event fun(kind: string, fields: table)?
 ---@field worker string?  path of efr-worker; nil: no screens
+---@field keeper string?  path of efr-sbx; nil: only the hang-up ends a call with efrd
 ---@field recording fun(pty_id: string): efr.shell.Recording?
 ---@field warn fun(message: string)?
 
@@ -120,6 +119,7 @@ function Hidden:_end_run(how, status)
   local run = self._run
   self._run, self._pending = nil, nil
   self._timer:stop()
+  if self._pty then self._pty:end_call() end
   run.ended, run.status = how, status
   if self._phase == "busy" then self._phase = "prompting" end
   if run.late then
@@ -248,6 +248,7 @@ function Hidden:_spawn()
     recording = opts.recording and opts.recording(pty_id),
     spawn = {
       path = opts.program, argv = argv, env = opts.env(cwd), cwd = cwd, cols = 120, rows = 40,
+      keeper = opts.keeper,
     },
     on_bytes = function(bytes) self:_on_bytes(bytes) end,
     on_mark = function(mark)
@@ -318,6 +319,11 @@ function Hidden:_type(run, opts)
   if not self._pty or not foreground_is_shell(self) then
     self._handoff:take_back()
     return false
+  end
+  ok, err = self._pty:begin_call()
+  if not ok then
+    self._handoff:take_back()
+    return nil, err
   end
   self._terminal:ensure_screen()
   self._run, self._phase, self._claimed = run, "busy", nil

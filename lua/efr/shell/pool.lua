@@ -24,9 +24,10 @@ local USUAL <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
 local Pool = {}
 Pool.__index = Pool
 
-local function find_worker(ports)
+-- A program of ours: beside efrd, or where it is installed.
+local function find_program(ports, name)
   local dir = ports.sys.exe_path():match("^(.*)/[^/]*$")
-  for _, path in ipairs { dir .. "/efr-worker", dir .. "/../lib/efr/efr-worker" } do
+  for _, path in ipairs { dir .. "/" .. name, dir .. "/../lib/efr/" .. name } do
     local real = ports.fs.realpath(path)
     if real then return real end
   end
@@ -34,13 +35,14 @@ local function find_worker(ports)
 end
 
 ---@param app table  ports (pty fs sys uv proc assets), paths.runtime, paths.data?, db?, config?,
----  log?, worker? (path of efr-worker)
+---  log?, worker?, keeper? (paths of efr-worker and efr-sbx)
 ---@return efr.shell.Pool
 function M.new(app)
   local dir = app.paths.runtime .. "/shell"
   local self = setmetatable({ _app = app, _shells = {}, _dir = dir }, Pool)
   self._log = app.log and app.log:part("shell")
-  self._worker = app.worker or find_worker(app.ports)
+  self._keeper = app.keeper or find_program(app.ports, "efr-sbx")
+  self._worker = app.worker or find_program(app.ports, "efr-worker")
   if not self._worker then self:_warn("efr-worker is not installed beside efrd: no screens") end
   return self
 end
@@ -112,11 +114,13 @@ function Pool:_make(id, opts)
   local user, environ = app.ports.sys.user_info(), app.ports.sys.environ()
   local program = find_zsh(app, user, environ)
   if not program then return nil, "zsh is not installed", "ENOENT" end
+  if not self._keeper then return nil, "efr-sbx is not installed beside efrd", "ENOENT" end
   local login = app.config and app.config:get("shell.login")
   return hidden.new {
     ports = app.ports, program = program, login = login ~= false, control = control,
     cwd = opts.cwd or user.home, home = user.home, on_event = opts.on_event,
-    worker = self._worker, recording = function(pty_id) return self:_record(pty_id) end,
+    worker = self._worker, keeper = self._keeper,
+    recording = function(pty_id) return self:_record(pty_id) end,
     warn = function(message) self:_warn(message) end,
     env = function(cwd)
       return env.build {
