@@ -1,5 +1,6 @@
 -- The lines of spec/data/bypass.jsonl: none that does something else than reading is judged
 -- read-only; those that only read are, but for the controls.
+local calls = require "spec.perm.calls"
 local read_only = require "efr.perm.read_only"
 local shell = require "efr.perm.shell"
 local strict = require "efr.perm.strict"
@@ -10,7 +11,7 @@ local ROOT = os.getenv("EFR_SOURCE") or "."
 -- the words of a file may become an option of print.
 local CONTROLS = { [561] = true, [562] = true, [576] = true, [578] = true, [580] = true }
 
-local CLEAN = { git_code = { state = "clean" } }
+local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 local ESCAPES = { n = "\n", t = "\t", r = "\r", b = "\b", f = "\f" }
 

@@ -35,6 +35,9 @@ function M.machine(changes)
   return machine
 end
 
+-- Every name leads to a program of the system.
+M.FOUND = setmetatable({}, { __index = function() return true end })
+
 M.ports = {
   stat = function(path)
     return M.DIRS[path] and "dir" or M.FILES[path] and "file" or "missing"
@@ -51,7 +54,7 @@ function M.decide(line, changes)
   local items = { { kind = "line", text = line, cwd = changes.cwd or M.CWD } }
   list.extend(items, changes.more or {})
   local requirements, known, lines = facts.collect(changes.ports or M.ports, items, M.HOME)
-  known.git_code = { state = "clean" }
+  known.git_code, known.found = { state = "clean" }, M.FOUND
   for name, value in pairs(changes.facts or {}) do known[name] = value end
   local input = {
     requirements = requirements, facts = known, lines = lines, tool = "shell",

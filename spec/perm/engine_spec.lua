@@ -32,6 +32,8 @@ local CAUTIOUS = {
   { "/proc/self/root/home/u/.ssh/id", "deny", "deny" },
 }
 
+local FOUND = require("spec.perm.calls").FOUND
+
 local ITEMS = {
   req.network(), req.interactive(), req.nested_shell(), req.destructive(),
   req.line("ls", "/home/u"),
@@ -57,7 +59,7 @@ describe("perm.engine", function()
 
   it("lets a rule of the user see the command behind xargs", function()
     local function of(command, line)
-      return effect(req.line(line, "/home/u"), { tool = "shell", rules = {
+      return effect(req.line(line, "/home/u"), { tool = "shell", facts = { found = FOUND }, rules = {
         { action = "execute", effect = "deny", resource = { command = command } } } })
     end
     assert.equal("allow", of({ program = "wc" }, "echo a | xargs cat"))

@@ -98,12 +98,23 @@ describe("perm.facts", function()
     assert.equal("unknown", facts.ports(fs, "", {}).git_code({ "/w" }).state)
   end)
 
-  it("finds programs in absolute directories only, and marks builtins", function()
-    local fs = disk { ["/bin/ls"] = { type = "file", real = "/usr/bin/ls" },
-      ["/usr/bin/ls"] = { type = "file" }, ["./x"] = { type = "file" } }
+  it("finds programs in absolute directories, and marks builtins", function()
+    local fs = disk { ["/bin"] = { type = "dir" }, ["/bin/ls"] = { type = "file", real = "/usr/bin/ls" },
+      ["/usr/bin/ls"] = { type = "file" }, ["/usr/bin"] = { type = "dir" }, ["./x"] = { type = "file" } }
     local _, known = collect("ls; cd x; x", facts.ports(fs, ".:/bin", {}))
-    assert.same({ { word = "ls", resolved = "/usr/bin/ls" }, { word = "cd", builtin = true },
-      { word = "x" } }, known.programs)
+    local why = "PATH holds ., which depends on the directory"
+    assert.same({ { word = "ls", resolved = "/usr/bin/ls", untrusted = why },
+      { word = "cd", builtin = true }, { word = "x", untrusted = why } }, known.programs)
+    assert.same({ ls = why, cd = why, x = why }, known.found)
+    _, known = collect("ls; rg x; env wc", facts.ports(fs, "/bin", {}))
+    assert.same({ ls = true, rg = true, wc = true, env = true }, known.found)
+  end)
+
+  it("trusts no program that runs another which it does not trust", function()
+    local fs = disk { ["/bin"] = { type = "dir" }, ["/bin/egrep"] = { type = "file" },
+      ["/tmp/bin"] = { type = "dir" }, ["/tmp/bin/grep"] = { type = "file" } }
+    local _, known = collect("egrep x y", facts.ports(fs, "/bin:/tmp/bin", {}))
+    assert.is_truthy(known.found.egrep:find("it may run grep, and /tmp/bin lies in /tmp", 1, true))
   end)
 
   it("finds hidden files where a line prints what trees hold", function()

@@ -65,6 +65,35 @@ describe("perm.engine with lines", function()
     end
   end)
 
+  it("asks when a name may lead to a file that changes without a question, and says so", function()
+    local function last(line, found, more)
+      local changes = { mode = "cautious", facts = { found = found } }
+      for key, value in pairs(more or {}) do changes[key] = value end
+      local decision = calls.decide(line, changes)
+      return decision.effect, decision.reasons[#decision.reasons].text
+    end
+    local what, why = last("ls; wc a", { wc = true, ls = "/w/ls lies in /w" })
+    assert.equal("ask", what)
+    assert.is_truthy(why:find("/w/ls lies in /w", 1, true), why)
+    what, why = last("echo $(cat a)", {})
+    assert.equal("ask", what)
+    assert.is_truthy(why:find("does not know which file cat is", 1, true), why)
+    -- A builtin of zsh is no file, but xargs starts one.
+    assert.equal("allow", (last("cd src; pwd; echo x", {})))
+    assert.equal("ask", (last("echo a | xargs echo", { xargs = true, echo = "no" })))
+    assert.equal("allow", (last("echo a | xargs echo", { xargs = true, echo = true })))
+    -- The user's rule names a program too; one with a path names its file.
+    local rules = { rule("execute", command("make"), "allow"), rule("execute", command("./make"), "allow") }
+    assert.equal("allow", (last("make", { make = true }, { rules = rules })))
+    what, why = last("make", { make = "no" }, { rules = rules })
+    assert.equal("ask", what)
+    assert.is_truthy(why:find("permissions.rules[0]): no", 1, true), why)
+    assert.equal("allow", (last("./make", {}, { rules = rules })))
+    -- Who allows everything names no program.
+    assert.equal("allow", (last("make", {}, { rules = { rule("execute", { any = true }, "allow") } })))
+    assert.equal("contain", (last("ls", { ls = "no" }, { mode = "auto" })))
+  end)
+
   it("names the rule and the part of the line", function()
     local function last(line, changes)
       changes = changes or {}

@@ -1,9 +1,10 @@
 -- Everyday lines over the rows of read-only commands: what runs without a question in cautious, and
 -- what must ask.
+local calls = require "spec.perm.calls"
 local read_only = require "efr.perm.read_only"
 local shell = require "efr.perm.shell"
 
-local CLEAN = { git_code = { state = "clean" } }
+local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 local RUN = [==[
 ls

@@ -1,4 +1,5 @@
 -- Each row of the table: one command that matches it and one that no row may let run.
+local calls = require "spec.perm.calls"
 local command = require "spec.perm.commands"
 local read_only = require "efr.perm.read_only"
 local rows = require "efr.perm.data.read_only"
@@ -85,7 +86,7 @@ local ROWS = {
   ["86"] = { "whence -v ls", "where ls" },
 }
 
-local CLEAN = { git_code = { state = "clean" } }
+local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 describe("perm.data.read_only", function()
   -- The row of xargs needs the line around it: read_only_spec.
@@ -108,9 +109,9 @@ describe("perm.data.read_only", function()
   it("needs a clean repository for git", function()
     local status = command "git status"
     assert.is_nil(read_only.row(status, nil))
-    assert.is_nil(read_only.row(status, { git_code = { state = "unknown" } }))
+    assert.is_nil(read_only.row(status, { git_code = { state = "unknown" }, found = calls.FOUND }))
     local _, why = read_only.row(status,
-      { git_code = { state = "dirty", file = ".git/config", key = "core.fsmonitor" } })
+      { git_code = { state = "dirty", file = ".git/config", key = "core.fsmonitor" }, found = calls.FOUND })
     assert.equal("git would run code: core.fsmonitor of .git/config", why)
   end)
 end)

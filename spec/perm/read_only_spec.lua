@@ -1,9 +1,10 @@
 -- The wider form: which constructs a line that only reads may have. And that nothing added to a
 -- line that does more makes it one that only reads.
+local calls = require "spec.perm.calls"
 local read_only = require "efr.perm.read_only"
 local shell = require "efr.perm.shell"
 
-local CLEAN = { git_code = { state = "clean" } }
+local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 local function judge(line, facts)
   local ast, why = shell.parse(line)

@@ -1,12 +1,13 @@
 -- The work of each reading grows linearly with the line: counted Lua instructions for n and 2n. And
 -- a line is judged whole, however many commands it has.
+local calls = require "spec.perm.calls"
 local lenient = require "efr.perm.lenient"
 local line_paths = require "efr.perm.line_paths"
 local read_only = require "efr.perm.read_only"
 local shell = require "efr.perm.shell"
 local strict = require "efr.perm.strict"
 
-local CLEAN = { git_code = { state = "clean" } }
+local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 local CTX = { cwd = "/home/u/p", home = "/home/u" }
 
 local function steps(fn)

@@ -2,6 +2,7 @@
 -- real. Above all: no answer opens what config.toml could not.
 require "spec.helper"
 local apply = require "efr.rules.apply"
+local calls = require "spec.perm.calls"
 local engine = require "efr.perm.engine"
 local line_of = require "efr.perm.line"
 local machine = require "spec.perm.machine"
@@ -25,7 +26,7 @@ local function decide(text, answer, changes)
   local input = {
     requirements = table.move(items, 1, #items, #added + 1, added), tool = text and "shell" or "read_file",
     mode = "cautious", origin = "shell", scope = { kind = "project", root = "/home/u/p/app" },
-    machine = machine(), lua = apply.input(answer, question),
+    facts = { found = calls.FOUND }, machine = machine(), lua = apply.input(answer, question),
   }
   for key, value in pairs(changes or {}) do
     if key ~= "requirements" then input[key] = value end

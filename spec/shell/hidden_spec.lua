@@ -44,6 +44,41 @@ describe("hidden shell", function()
     assert.equal("/\n", run(world, "ls -d /", { trusted = trusted }).output)
   end))
 
+  it("says where it looks for programs, and runs no line that was decided with another PATH", with({
+    rc = "path=(~/bin $path)",
+  }, function(world)
+    local shell = world:shell()
+    local first = shell:search_path()
+    assert.equal(world.home .. "/bin:" .. os.getenv("PATH"), first)
+    assert.equal("ok\n", run(world, "echo ok", { search_path = first }).output)
+    run(world, "path=(. $path); hash ls=/tmp/x")
+    local second = shell:search_path()
+    assert.equal(".:" .. first, second)
+    local result = run(world, "touch ran", { search_path = first })
+    assert.equal("setup_failed", result.outcome)
+    assert.is_truthy(result.setup_error:find("PATH", 1, true))
+    assert.is_nil(world:read("ran"))
+    assert.equal("ok\n", run(world, "echo ok", { search_path = second }).output)
+    -- At the prompt, after the report.
+    run(world, "sched +1 'PATH=/nowhere'; umask 777")
+    repeat result = run(world, "echo ok", { search_path = second }) until result.outcome ~= "finished"
+    assert.equal("setup_failed", result.outcome)
+    assert.equal("/nowhere", shell:search_path())
+    run(world, "unset PATH; PATH=a$'\\n'b")
+    assert.is_nil(shell:search_path())
+    run(world, "unset path; path=(/bin /usr/bin)")
+    assert.equal("/bin:/usr/bin", shell:search_path())
+    run(world, "exit")
+    assert.equal(first, shell:search_path())
+  end))
+
+  it("gives trusted builtins and reserved words back", with({}, function(world)
+    run(world, "disable echo cd; disable -r if then; command_not_found_handler() { print handled }")
+    local trusted = { "echo", "cd", "if", "then", "command_not_found_handler" }
+    local result = run(world, "if echo yes; then whence -w echo cd; fi; no_such_program", { trusted = trusted })
+    assert.equal("yes\necho: builtin\ncd: builtin\nzsh: command not found: no_such_program\n", result.output)
+  end))
+
   it("gives output and status of the command alone", with({}, function(world)
     assert.equal("", finished(world, "true"))
     assert.equal("one\ntwo", finished(world, "echo one; printf two"))

@@ -265,6 +265,7 @@ local function new_shells(world)
     self.cwd = dir
     return true
   end
+  function hidden:search_path() return world.search_path or "/usr/bin" end
   function hidden:run(opts)
     world.lines[#world.lines + 1] = { line = opts.line, launch = opts.launch, cwd = self.cwd }
     if world.run_line then return world.run_line(opts, self) end

@@ -35,7 +35,7 @@ local machine = paths.prepare(calls.machine())
 local function input_of(line, mode)
   local items = { { kind = "line", text = line, cwd = calls.CWD } }
   local requirements, known, lines = facts.collect({}, items, calls.HOME)
-  known.git_code = { state = "clean" }
+  known.git_code, known.found = { state = "clean" }, calls.FOUND
   return {
     requirements = requirements, facts = known, lines = lines, tool = "shell", mode = mode,
     origin = "cli", scope = { kind = "project", root = calls.CWD }, machine = machine,

@@ -16,6 +16,7 @@ zmodload -F zsh/files b:zf_mv
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_path= _efrh_bad= _efrh_open= _efrh_text=
 typeset -gi _efrh_last=0
+typeset -g _efrh_path_told=
 typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
 typeset -ga _efrh_launcher=() _efrh_jobs=()
 
@@ -35,13 +36,14 @@ _efrh_cwd_mark() {
 # The prompt that stands while a command runs: D of this call, A, the visible text, B. It counts only
 # when an interrupt or a command kept the hooks from running; they put a plain prompt in its place.
 _efrh_prompt() {
-  local err=${_efrh_bad:+;err=parse}
+  local err=${_efrh_bad:+;err=$_efrh_bad}
   PS1=$'%{\x18\e]133;D;%?;aid='$_efrh_nonce$err$'\a\e]133;A;cl=line\a%}%# %{\e]133;B\a%}'
   PS2=$'%{\x18\e]133;P;k=s;aid='$_efrh_nonce$'\a%}> %{\e]133;B\a%}'
 }
 
 # First part of preexec: takes what efrd wants to run. 1: there is nothing to run. The nonce tells a
-# run that was taken but not opened, because an interrupt came between, from one that was.
+# run that was taken but not opened, because an interrupt came between, from one that was. A line that
+# was decided with another PATH does not run.
 _efrh_begin() {
   local -a run
   _efrh_text= _efrh_bad= _efrh_hooked=
@@ -53,6 +55,10 @@ _efrh_begin() {
   fi
   _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_path=$run[3] _efrh_open=1
   _efrh_forget $run[5]
+  if [[ -n $run[6] && $run[6] != "=$PATH" ]]; then
+    _efrh_bad=path
+    return 0
+  fi
   case $_efrh_kind in
     direct) _efrh_text=$(<$_efrh_path) ;;
     contained)
@@ -78,6 +84,10 @@ _efrh_forget() {
   known=(${(k)commands})
   known=(${trusted:*known})
   (( ! $#known )) || builtin unhash -- $known 2>/dev/null
+  known=(${(k)dis_builtins})
+  known=(${trusted:*known})
+  (( ! $#known )) || builtin enable -- $known 2>/dev/null
+  (( ! $#dis_reswords )) || builtin enable -r -- $dis_reswords 2>/dev/null
   # The module zsh/stat has a `stat` that sets parameters.
   (( ! ${+builtins[stat]} )) || builtin disable stat
 }
@@ -87,7 +97,7 @@ _efrh_start() {
   unfunction _efrh_probe 2>/dev/null
   _efrh_prompt
   _efrh_rearm
-  _efrh_mark "C;aid=$_efrh_nonce${_efrh_bad:+;err=parse}"
+  _efrh_mark "C;aid=$_efrh_nonce${_efrh_bad:+;err=$_efrh_bad}"
 }
 
 # A contained launcher that was stopped would hold its call open for ever.
@@ -116,7 +126,13 @@ _efrh_end() {
   fi
   _efrh_cwd_mark
   print -rn -u $_efrh_tty -- $'\x18'$REPLY
-  _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=parse}"
+  _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=$_efrh_bad}"
+}
+
+# Tells efrd where this shell looks for programs. efrd has made the file.
+_efrh_report() {
+  [[ -n $_efrh_path_told && $PATH == "$_efrh_path_told" ]] && return 0
+  print -rn -- "$PATH" >|$_efrh_dir/path 2>/dev/null && _efrh_path_told=$PATH
 }
 
 # Hooks and prompt code of anybody else would run text from directories that a model wrote. With a
@@ -158,6 +174,8 @@ _efrh_pagers() {
 _efrh_precmd() {
   local -i result=$?
   _efrh_last=$result
+  # Before the end of the call: who reads that one has ended knows what it left.
+  _efrh_report
   _efrh_end $result
   if [[ -z $_efrh_ready ]]; then
     _efrh_ready=1

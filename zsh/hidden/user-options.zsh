@@ -12,7 +12,7 @@ $_efrh_text" } 2>/dev/null
     } always {
       TRY_BLOCK_ERROR=0
     }
-    if ! (( ${+functions[_efrh_probe]} )); then _efrh_bad=1; fi
+    if ! (( ${+functions[_efrh_probe]} )); then _efrh_bad=parse; fi
   fi
   _efrh_start
 }

@@ -54,6 +54,7 @@ function M.run(turn, call, opts)
     call = prepared,
     launch = call.launch,
     trusted = trusted.words(app.config:get("permissions.rules")),
+    search_path = call.launch == "direct" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
     on_output = call.ctx.on_output,
     on_late_end = function() prepared:cleanup() end,

@@ -7,10 +7,12 @@
 -- More paths than the limit cannot all be looked at, so the call then counts as one that may read
 -- anything.
 
+local helpers = require "efr.perm.data.helpers"
 local hidden_names = require "efr.perm.hidden_names"
 local line_of = require "efr.perm.line"
 local line_paths = require "efr.perm.line_paths"
 local list = require "efr.util.list"
+local program_search = require "efr.perm.program_search"
 local read_only = require "efr.perm.read_only"
 local text = require "efr.util.text"
 
@@ -25,7 +27,9 @@ local DEEP_MAX <const> = 128
 ---@field tracked table<string, integer>?  tracked files below a directory
 ---@field git_code { state: string, file: string?, key: string? }?  clean, dirty or unknown
 ---@field remote_code string?  the same for what git would run on the way to a remote
----@field programs { word: string, resolved: string?, builtin: boolean? }[]?
+---@field programs { word: string, resolved: string?, builtin: boolean?, untrusted: string? }[]?
+---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
+---  may change without a question, or why not; a name that is missing is not trusted
 ---@field covered boolean?  whether the call's own snapshot covers every file that it can change
 ---@field network { mode: string, allow: string[], presets: string[] }?
 ---@field netview boolean?  which views and filters of the host a contained call has
@@ -39,7 +43,7 @@ local DEEP_MAX <const> = 128
 ---@class efr.perm.FactPorts  each may be missing
 ---@field stat fun(path: string): string?  "file", "dir", "other", "missing"; follows links
 ---@field realpath fun(path: string): string?
----@field which fun(word: string): string?  the file of a program, links followed
+---@field program fun(word: string): efr.perm.ProgramSearch  what PATH has for a name
 ---@field git_code fun(dirs: string[]): table?
 ---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
 ---@field rebuildable table<string, boolean>?  names of directories that builds make anew
@@ -149,16 +153,36 @@ local function add_targets(ports, items, facts)
   end
 end
 
+-- Whether a name is trusted, with the names that its program runs in turn.
+local function add_found(ports, found, word)
+  if found[word] or word:find("/", 1, true) then return end
+  local doubt = ports.program(word).doubt
+  for _, helper in ipairs(not doubt and helpers[word] or {}) do
+    local why = ports.program(helper).doubt
+    doubt = doubt or why and ("it may run %s, and %s"):format(helper, why)
+  end
+  found[word] = doubt or true
+end
+
+local function add_program(ports, facts, command, seen)
+  local word = command.name
+  if not word or seen[word] or #facts.programs >= PROGRAMS_MAX then return end
+  seen[word] = true
+  local program = { word = word, builtin = command.builtin and true or nil }
+  facts.programs[#facts.programs + 1] = program
+  if not ports.program then return end
+  add_found(ports, facts.found, word)
+  if command.builtin then return end
+  local known = ports.program(word)
+  program.resolved, program.untrusted = known.file, known.doubt
+end
+
 local function add_programs(ports, line, facts)
   local seen = {}
   for _, command in ipairs(line_of.found(line)) do
-    local word = command.name
-    if word and not seen[word] and #facts.programs < PROGRAMS_MAX then
-      seen[word] = true
-      local file = not command.builtin and ports.which and ports.which(word) or nil
-      facts.programs[#facts.programs + 1] = {
-        word = word, builtin = command.builtin and true or nil, resolved = file,
-      }
+    add_program(ports, facts, command, seen)
+    for _, outer in ipairs(command.wrappers or {}) do
+      if ports.program then add_found(ports, facts.found, outer) end
     end
   end
 end
@@ -188,7 +212,7 @@ end
 ---@return table<string, efr.perm.Line> lines  by their text
 function M.collect(ports, requirements, home)
   local out, lines = list.copy(requirements), {}
-  local facts = { programs = {} }
+  local facts = { programs = {}, found = {} }
   for _, item in ipairs(requirements) do
     if item.kind == "line" then
       local line = line_of.read(item.text)
@@ -213,18 +237,6 @@ end
 -- Ports -----------------------------------------------------------------------------------------
 
 local NOT_THERE <const> = { ENOENT = true, ENOTDIR = true }
-local function which(fs, path_variable)
-  return function(word)
-    if word:find("/", 1, true) then return word:sub(1, 1) == "/" and fs.realpath(word) or nil end
-    for dir in (path_variable or ""):gmatch("[^:]+") do
-      local file = dir:sub(1, 1) == "/" and fs.realpath(dir .. "/" .. word)
-      local info = file and fs.stat(file)
-      if info and info.type == "file" and info.mode & 73 ~= 0 then return file end
-    end
-    return nil
-  end
-end
-
 local HIDDEN_ENTRIES_MAX <const> = 20000
 
 local function depth_of(path, root)
@@ -297,7 +309,7 @@ end
 
 ---The facts that the disk gives.
 ---@param fs table  port
----@param path_variable string?  PATH of the shell
+---@param path_variable string?  PATH of the shell that will run the line; nil: not known
 ---@param machine efr.Machine
 ---@return efr.perm.FactPorts
 function M.ports(fs, path_variable, machine)
@@ -312,7 +324,7 @@ function M.ports(fs, path_variable, machine)
       return NOT_THERE[code] and "missing" or nil
     end,
     realpath = function(path) return (fs.realpath(path)) end,
-    which = which(fs, path_variable),
+    program = program_search.new(fs, path_variable, machine),
     rebuildable = list.set(machine.rebuildable or {}),
   }
 end

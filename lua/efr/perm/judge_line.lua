@@ -71,8 +71,23 @@ local function stricter_rule(rule, other)
   return rule
 end
 
+local OF_COMMANDS <const> = { command = true, place = true }
+
+-- A rule lets a program run by its name. When the name may lead to a file that changes without a
+-- question, the rule does not know what it lets run.
+local function without_doubt(call, rule, command)
+  if rule.effect ~= "allow" or not command or not OF_COMMANDS[rule.resource.kind] then
+    return rule
+  end
+  local why = read_only.untrusted(command, call.facts)
+  if not why then return rule end
+  return { id = rule.id, cite = rule.cite, conversation = rule.conversation, effect = "ask",
+    resource = rule.resource, because = why }
+end
+
 local function rule_of(call, part, action, place, rough)
   local rule = rules.decide(call.rules, subject_of(part, action, place), call.project)
+  rule = rule and without_doubt(call, rule, part.command)
   if (rough or part.rough) and part.command then
     rule = stricter_rule(rule, possible_rule(call.rules, part.command, action, place))
   end

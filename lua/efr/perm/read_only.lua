@@ -3,7 +3,8 @@
 -- Runs in efrd, on the loop thread. Pure; work is linear in the line, loops have a limit.
 --
 -- read_only.judge(ast, facts) -> true, parts | false, why, part
---   facts  {git_code = {state = "clean"|"dirty"|"unknown", file?, key?}?}
+--   facts  {git_code = {state = "clean"|"dirty"|"unknown", file?, key?}?, found = {[name] = true |
+--          why the file of that name is not trusted}?}
 --   parts  {{row, command, rough?}...}: each simple command (one for each value of a loop) with
 --          its row of efr.perm.data.read_only; `command` as efr.perm.matching takes it; rough: the
 --          command gets more words than efr knows (behind xargs)
@@ -49,6 +50,19 @@ local function git_problem(facts)
   return "efr does not know whether git's configuration here runs code"
 end
 
+---Why the shell may run something else than the program of that name; nil: it does not.
+---@param command table
+---@param facts table?
+---@return string? why
+function M.untrusted(command, facts)
+  local name = command.words[1] and command.words[1].text
+  if not name or name:find("/", 1, true) then return nil end
+  if not command.external and (names.builtins[name] or names.reserved[name]) then return nil end
+  local found = facts and facts.found and facts.found[name]
+  if found == true then return nil end
+  return found or ("efr does not know which file %s is"):format(name)
+end
+
 ---The row that lets a command run.
 ---@param command table  as efr.perm.matching takes it
 ---@param facts table?
@@ -62,7 +76,7 @@ function M.row(command, facts)
   end
   for _, row in ipairs(known) do
     if matching.command(row, command) then
-      local problem = row.git and git_problem(facts)
+      local problem = row.git and git_problem(facts) or M.untrusted(command, facts)
       if problem then return nil, problem end
       return row
     end
@@ -206,7 +220,7 @@ local function xargs_row(state, input)
     if not literal_echo(input) or not at then
       return nil, "xargs takes words that efr cannot know"
     end
-    local inner = { node = command.node,
+    local inner = { node = command.node, external = true,
       words = table.move(command.words, at, #command.words, 1, {}) }
     local row, why = M.row(inner, state.facts)
     if not row then return nil, why end
@@ -378,11 +392,13 @@ function judge(state, node, is_substitution)
   return one(state, node)
 end
 
+local EVERY <const> = setmetatable({}, { __index = function() return true end })
+
 ---Whether the fact `git_code` decides about a line.
 ---@param ast table
 ---@return boolean
 function M.uses_git(ast)
-  local ok, parts = M.judge(ast, { git_code = { state = "clean" } })
+  local ok, parts = M.judge(ast, { git_code = { state = "clean" }, found = EVERY })
   if not ok then return false end
   for _, part in ipairs(parts) do
     if part.row.git then return true end

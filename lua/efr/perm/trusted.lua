@@ -1,5 +1,6 @@
--- Owns: the words whose meaning a decision trusts: programs of command rules, and zsh's reserved
--- words. In the hidden shell no alias and no function may have one of these names.
+-- Owns: the words whose meaning a decision trusts: programs of command rules, zsh's reserved
+-- words, and what zsh calls when there is no such program. In the hidden shell no alias and no
+-- function may have one of these names.
 -- Must not know: how the shell is told.
 -- Runs in efrd. Pure.
 
@@ -12,7 +13,7 @@ local M = {}
 ---@param rules table[]?  `permissions.rules` as the configuration gives them
 ---@return string[] words  sorted
 function M.words(rules)
-  local out = {}
+  local out = { command_not_found_handler = true }
   for name in pairs(names.reserved) do out[name] = true end
   for _, row in ipairs(rows) do out[row.program] = true end
   for _, rule in ipairs(rules or {}) do

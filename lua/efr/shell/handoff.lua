@@ -1,8 +1,9 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
--- Owns: the file "run" (nonce, kind, path, launcher, trusted words; one a line), the files of lines
--- that belong to no call, and the one line that is typed. Must not know: the terminal, when the
--- shell reads them.
+-- Owns: the file "run" (nonce, kind, path, launcher, trusted words, "=" and the PATH that the line
+-- was decided with; one a line), the files of lines that belong to no call, the file "path" in
+-- which the shell says its PATH, and the one line that is typed. Must not know: the terminal, when
+-- the shell reads them.
 -- Loop thread of efrd.
 --
 -- Whoever takes "run" away owns the run: the integration renames it to "taken", efrd removes it.
@@ -10,9 +11,24 @@
 local M = {}
 
 local PRIVATE_FILE <const> = 384
+local SEARCH_PATH_MAX <const> = 64 * 1024
 
 ---What is typed for every run.
 M.FIXED_LINE = '\\builtin eval "$_efrh_text"\n'
+
+---Directory and variables as data that the integration reads field by field.
+---@param cwd string?
+---@param exports table<string, string>?
+---@return string  empty: there is nothing to set
+function M.apply_text(cwd, exports)
+  local fields = {}
+  if cwd then fields[1] = "cwd\0" .. cwd .. "\0" end
+  for name, value in pairs(exports or {}) do
+    fields[#fields + 1] = "export\0" .. name .. "\0" .. value .. "\0"
+  end
+  table.sort(fields)
+  return table.concat(fields)
+end
 
 ---@class efr.shell.Handoff
 local Handoff = {}
@@ -56,7 +72,8 @@ end
 
 ---Offer a run to the shell.
 ---@param launch "direct"|"contained"
----@param opts {call: table?, line: string?, apply: string?, trusted: string[]?}
+---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?,
+---  search_path: string?}
 ---@return string? nonce
 ---@return string? err
 function Handoff:put(launch, opts)
@@ -65,7 +82,8 @@ function Handoff:put(launch, opts)
   local call = opts.call
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
   local launcher = kind == "contained" and call.launcher or ""
-  local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " ") }
+  local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " "),
+    opts.search_path and "=" .. opts.search_path or "" }
   for _, field in ipairs(fields) do
     if field:find("[\0\n]") then return nil, "a path of the call holds a newline" end
   end
@@ -83,8 +101,17 @@ function Handoff:take_back()
   return self._ports.fs.unlink(self._dir .. "/run") and true or false
 end
 
+---The PATH of the shell, as it was at its last prompt; nil when it is not known.
+---@return string?
+function Handoff:search_path()
+  local text = self._ports.fs.read_file(self._dir .. "/path", SEARCH_PATH_MAX)
+  if not text or text == "" or text:find("[\0\n]") then return nil end
+  return text
+end
+
 ---For a new shell: nothing of the one before.
 function Handoff:clear()
+  self:_write("path", "")
   self._ports.fs.unlink(self._dir .. "/run")
   self._ports.fs.unlink(self._dir .. "/taken")
 end

@@ -35,6 +35,7 @@ local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 ---@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
 ---@field launch "direct"|"contained"|nil  default "direct"
 ---@field trusted string[]?  words that must be no alias and no function while the line runs
+---@field search_path string?  the PATH that the line was decided with: with another it does not run
 ---@field timeout_ms integer?  default 30000
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
@@ -143,6 +144,7 @@ function on_mark.C(self, mark)
   local run = self._run
   if not run or run.started or mark.aid ~= run.nonce then return end
   run.started, run.unparsed = true, mark.err == "parse"
+  run.moved_path = mark.err == "path"
   self:_changed()
 end
 
@@ -199,15 +201,11 @@ function Hidden:_on_bytes(bytes)
   run.active, run.news = now_ms(self), true
 end
 
-function Hidden:_report_output(run)
-  live.report(run, self._terminal:screen(), now_ms(self))
-end
-
 -- Ten times a second while a command runs.
 function Hidden:_tick()
   local run = self._run
   if not run then return end
-  self:_report_output(run)
+  live.report(run, self._terminal:screen(), now_ms(self))
   local quiet = now_ms(self) - run.active
   if quiet >= TICK_MS and foreground_is_shell(self) then
     -- A command that stopped the terminal's output would keep the shell from saying that it ended.
@@ -232,17 +230,13 @@ function Hidden:_on_exit(code, signal)
   end
 end
 
-local function existing_dir(self, dir)
-  local stat = self._ports.fs.stat(dir)
-  return stat and stat.type == "dir" and dir or nil
-end
-
 function Hidden:_spawn()
   local opts = self._opts
-  local cwd = existing_dir(self, self.cwd) or existing_dir(self, opts.home) or "/"
+  local cwd = process.first_dir(self._ports.fs, { self.cwd, opts.home }) or "/"
   local argv = { "zsh", "-i" }
   if opts.login then table.insert(argv, 2, "-l") end
   local pty_id = self._ports.sys.uuid7()
+  self._handoff:clear()
   local opened, err, code = terminal.open {
     ports = self._ports, worker = opts.worker, warn = opts.warn,
     recording = opts.recording and opts.recording(pty_id),
@@ -261,7 +255,6 @@ function Hidden:_spawn()
   if not opened then return nil, "start the shell: " .. err, code end
   self._terminal, self._pty, self._pty_id = opened, opened.pty, pty_id
   self._pid, self.cwd, self._phase = opened.pty:pid(), cwd, "starting"
-  self._handoff:clear()
   self._startup = output.new { limit_bytes = 2 * TAIL_BYTES }
   self._timer = self._ports.uv.new_timer()
   self._claimed = nil
@@ -294,6 +287,16 @@ function Hidden:_first_prompt(token)
     or "the shell showed no prompt within 10 s"
   self:close()
   return nil, message .. (shown:find("%S") and "; it printed:\n" .. shown or "")
+end
+
+-- A shell that runs and has shown its first prompt, or why there is none.
+function Hidden:_start(token)
+  if self._phase == "none" then
+    local ok, err, code = self:_spawn()
+    if not ok then return nil, err, code end
+  end
+  if self._phase == "starting" then return self:_first_prompt(token) end
+  return true
 end
 
 function Hidden:_type_again(run)
@@ -379,16 +382,10 @@ function Hidden:_acquire(deadline, token)
     if how == "cancelled" then return results.refusal(self.cwd, "interrupted") end
     if how == "timeout" then return results.refusal(self.cwd, "busy", BUSY) end
   end
-  if self._phase == "none" then
-    local ok, err = self:_spawn()
-    if not ok then return results.refusal(self.cwd, "setup_failed", err) end
-  end
-  if self._phase == "starting" then
-    local ok, err, code = self:_first_prompt(token)
-    if not ok then
-      local outcome = code == "EFR_CANCELLED" and "interrupted" or "setup_failed"
-      return results.refusal(self.cwd, outcome, err)
-    end
+  local ok, err, code = self:_start(token)
+  if not ok then
+    local outcome = code == "EFR_CANCELLED" and "interrupted" or "setup_failed"
+    return results.refusal(self.cwd, outcome, err)
   end
   -- Not longer: an interrupt can take a prompt's marks along, and a line typed early just waits.
   local how = self:_wait(now_ms(self) + PROMPT_MS, token, function()
@@ -445,14 +442,9 @@ end
 
 -- Directory and variables from outside, as data that the integration reads field by field.
 function Hidden:_apply(cwd, exports)
-  local fields = {}
-  if cwd and cwd ~= self.cwd then fields[#fields + 1] = "cwd\0" .. cwd .. "\0" end
-  for name, value in pairs(exports or {}) do
-    fields[#fields + 1] = "export\0" .. name .. "\0" .. value .. "\0"
-  end
-  table.sort(fields)
-  if #fields == 0 then return true end
-  local result = self:_run_locked { apply = table.concat(fields), timeout_ms = 5000 }
+  local text = handoff.apply_text(cwd ~= self.cwd and cwd or nil, exports)
+  if text == "" then return true end
+  local result = self:_run_locked { apply = text, timeout_ms = 5000 }
   return result.outcome == "finished" and result.exit_code == 0
 end
 
@@ -469,6 +461,20 @@ function Hidden:set_cwd(dir)
   self._locked = true
   local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
   return self:_apply(dir) and self.cwd == dir
+end
+
+---The PATH by which the shell finds programs, as of its last prompt; nil when it is not known.
+---Starts a shell that does not run; waits for its first prompt.
+---@param token efr.Token?
+---@return string?
+function Hidden:search_path(token)
+  if self._phase == "none" or self._phase == "starting" then
+    if self._locked then return nil end
+    self._locked = true
+    local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
+    if not self:_start(token) then return nil end
+  end
+  return self._handoff:search_path()
 end
 
 ---Pid of the shell and id of its session; nil when none runs.

@@ -33,4 +33,16 @@ function M.launcher(fs, pid, call_dir)
   return nil
 end
 
+---The first of some directories that exists.
+---@param fs table  port
+---@param dirs string[]
+---@return string?
+function M.first_dir(fs, dirs)
+  for _, dir in ipairs(dirs) do
+    local info = fs.stat(dir)
+    if info and info.type == "dir" then return dir end
+  end
+  return nil
+end
+
 return M

@@ -52,6 +52,9 @@ local function add_report(result, report)
   result.exit_code = code or result.exit_code
 end
 
+---Why a line did not run that was decided with another PATH.
+M.OTHER_PATH = "the shell's PATH is not the one that the line was decided with" ---@type string
+
 -- The terminal's echo of a line that was typed again can come after the output began.
 local ECHO <const> = handoff.FIXED_LINE:gsub("%p", "%%%0")
 
@@ -68,6 +71,8 @@ function M.of(run, cwd, screen)
     result.outcome, result.exit_code = "exited", run.status
   elseif run.ended == "dropped" then
     result.outcome = "interrupted"
+  elseif run.moved_path then
+    result.outcome, result.setup_error = "setup_failed", M.OTHER_PATH
   elseif run.unparsed then
     result.outcome = "not_started"
   else

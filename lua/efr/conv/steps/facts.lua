@@ -55,6 +55,17 @@ local function context_of(turn, call)
   return ctx
 end
 
+-- The PATH by which the hidden shell will find the programs of a line; nil: not known.
+local function search_path_of(turn, requirements)
+  for _, item in ipairs(requirements) do
+    if item.kind == "line" then
+      local hidden = turn.conv:shell()
+      return hidden and hidden:search_path(turn.token)
+    end
+  end
+  return nil
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
@@ -76,7 +87,8 @@ function M.run(turn, call)
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
   call.machine = machine.facts(turn.app, turn)
-  local ports = facts.ports(turn.app.ports.fs, turn.app.env.PATH, call.machine)
+  call.search_path = search_path_of(turn, requirements)
+  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine)
   call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
   local added = own_rules.ask(turn, call)
   if #added > 0 then
