@@ -1,7 +1,6 @@
 /* See broker.h. */
 #include "broker.h"
 
-#include "mount.h"
 #include "util.h"
 
 #ifdef EFR_SBX_TEST_UNSAFE
@@ -24,9 +23,8 @@
 #include <sys/un.h>
 
 #define MAX_IN_FLIGHT 256
-#define THREAD_STACK_BYTES 65536UL
+#define THREAD_STACK_BYTES 131072UL
 #define WAKE_SIGNAL SIGUSR1
-#define MAX_PRIVATE 8
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
@@ -47,8 +45,7 @@ struct flight {
 };
 
 static int listener = -1;
-static uint64_t allowed_mounts[MAX_PRIVATE];
-static size_t allowed_count;
+static struct socket_policy policy;
 static uint64_t own_netns;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct flight flights[MAX_IN_FLIGHT];
@@ -102,11 +99,23 @@ static int open_caller(pid_t tid)
     return (int)syscall(SYS_pidfd_open, (pid_t)leader, 0);
 }
 
-static int take_socket(const struct flight *flight)
+/* The caller's number in the procfs that is mounted here, which may be the host's; 0 when it is
+ * gone. */
+static pid_t number_in_proc(int pidfd)
 {
-    CLEANUP_FD int pidfd = open_caller(flight->tid);
-    if (pidfd < 0)
-        return -1;
+    char path[64];
+    char text[1024];
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read_full(fd, text, sizeof text - 1);
+    text[len < 0 ? 0 : len] = '\0';
+    const char *line = strstr(text, "\nPid:");
+    long number = line ? strtol(line + 5, NULL, 10) : 0;
+    return number > 0 ? (pid_t)number : 0;
+}
+
+static int take_socket(const struct flight *flight, int pidfd)
+{
     int taken = (int)syscall(SYS_pidfd_getfd, pidfd, flight->fd, 0);
     if (taken >= 0 && !still_valid(flight->id)) {
         (void)close(taken);
@@ -138,27 +147,21 @@ static ssize_t read_address(const struct flight *flight, void *bytes)
 
 /* Opens the target as the caller would name it: relative to its directory, links followed, no
  * magic links. The root is the same for all processes of a call (no chroot inside). */
-static int open_target(const struct flight *flight, const char *path)
+static int open_target(int pidfd, const char *path)
 {
     char cwd_path[64];
-    (void)snprintf(cwd_path, sizeof cwd_path, "/proc/%d/cwd", flight->tid);
-    CLEANUP_FD int cwd = open(cwd_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (cwd < 0)
-        return -1;
+    CLEANUP_FD int cwd = -1;
+    if (path[0] != '/') {
+        (void)snprintf(cwd_path, sizeof cwd_path, "/proc/%d/cwd", number_in_proc(pidfd));
+        cwd = open(cwd_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (cwd < 0)
+            return -1;
+    }
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, cwd, path, &how, sizeof how);
     if (fd < 0 && errno == ELOOP)
         errno = EACCES;
     return fd;
-}
-
-static bool mount_is_private(int fd)
-{
-    uint64_t id = mount_id_of(fd);
-    for (size_t i = 0; i < allowed_count; i++)
-        if (id != 0 && id == allowed_mounts[i])
-            return true;
-    return false;
 }
 
 /* The one connect that is made for a caller. path is NULL when the address is none. */
@@ -173,20 +176,12 @@ static int connect_now(const struct flight *flight, int taken, const char *path,
     return connect(taken, address, len);
 }
 
-static int connect_path(const struct flight *flight, int taken, const char *path)
+static int connect_path(const struct flight *flight, int pidfd, int taken,
+                        const char *path)
 {
-    CLEANUP_FD int target = open_target(flight, path);
-    struct stat st;
-    if (target < 0 || fstat(target, &st) < 0)
+    CLEANUP_FD int target = open_target(pidfd, path);
+    if (target < 0 || socket_policy_check(&policy, target) < 0)
         return -1;
-    if (!mount_is_private(target)) {
-        errno = EACCES;
-        return -1;
-    }
-    if (!S_ISSOCK(st.st_mode)) {
-        errno = ECONNREFUSED;
-        return -1;
-    }
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/self/fd/%d", target);
     return connect_now(flight, taken, path, (const struct sockaddr *)&name, sizeof name);
@@ -207,7 +202,8 @@ static int emulate(const struct flight *flight)
     char path[BROKER_ADDRESS_MAX + 1];
     int domain = 0;
     socklen_t domain_len = sizeof domain;
-    CLEANUP_FD int taken = take_socket(flight);
+    CLEANUP_FD int pidfd = open_caller(flight->tid);
+    CLEANUP_FD int taken = pidfd < 0 ? -1 : take_socket(flight, pidfd);
     if (taken < 0)
         return -1;
     if (getsockopt(taken, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0)
@@ -230,7 +226,11 @@ static int emulate(const struct flight *flight)
             return -1;
         }
         if (kind == BROKER_PATH)
-            return connect_path(flight, taken, path);
+            return connect_path(flight, pidfd, taken, path);
+        if (kind == BROKER_ABSTRACT && policy.refuse_abstract) {
+            errno = EACCES;
+            return -1;
+        }
     }
     return connect_now(flight, taken, NULL, (const struct sockaddr *)(const void *)bytes,
                        (socklen_t)len);
@@ -321,7 +321,7 @@ static void on_wake(int signal)
     (void)signal; /* only there to end a blocked call */
 }
 
-void broker_start(int listener_fd, const uint64_t *private_ids, size_t count)
+void broker_start(int listener_fd, const struct socket_policy *allowed)
 {
     struct sigaction action = {.sa_handler = on_wake};
     CLEANUP_FD int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -330,8 +330,7 @@ void broker_start(int listener_fd, const uint64_t *private_ids, size_t count)
         die_errno("network number (Linux 5.14 has it)");
     if (sigaction(WAKE_SIGNAL, &action, NULL) < 0)
         die_errno("sigaction");
-    for (size_t i = 0; i < count && i < MAX_PRIVATE; i++)
-        allowed_mounts[allowed_count++] = private_ids[i];
+    policy = *allowed;
     listener = listener_fd;
 }
 

@@ -1,10 +1,12 @@
 /* The socket broker: every connect of the command is made here, never by the kernel's
  * continuation of the caller's own call.
- * Owns: the seccomp listener, one thread per connect in flight, the policy on sockets.
- * Must not know: the plan. Runs in pid 1 of the call; reads one address of at most 128 bytes
+ * Owns: the seccomp listener, one thread per connect in flight. Must not know: the plan,
+ * nor which sockets are allowed (socket_policy.h). Runs in pid 1 of the call; reads one address of at most 128 bytes
  * that the sandboxed program chose (fuzzed: tests/fuzz/fuzz_sockaddr.c). */
 #ifndef EFR_SBX_BROKER_H
 #define EFR_SBX_BROKER_H
+
+#include "socket_policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,9 +25,9 @@ enum broker_address {
 /* Reads a caller's address for a Unix socket. path needs BROKER_ADDRESS_MAX + 1 bytes. */
 enum broker_address broker_read_address(const void *bytes, size_t len_bytes, char *path);
 
-/* Starts to serve the listener (kept by the broker). Connects to a path succeed only on the
- * mounts of private_ids (zeros are ignored). Dies on failure. */
-void broker_start(int listener_fd, const uint64_t *private_ids, size_t count);
+/* Starts to serve the listener (kept by the broker; what policy points to, too). Dies on
+ * failure. */
+void broker_start(int listener_fd, const struct socket_policy *policy);
 
 /* Takes what waits at the listener; each connect gets its own thread. Returns false when no
  * process is left that could call. */

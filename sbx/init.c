@@ -216,7 +216,9 @@ void init_run(const struct init_args *args)
     struct command command;
     command_fork(&command, args);
     confine_self(args->plan);
-    broker_start(command_listener(&command), mounts.private_ids, PRIVATE_MOUNTS);
+    struct socket_policy sockets = {.places = mounts.places,
+                                    .place_count = mounts.place_count};
+    broker_start(command_listener(&command), &sockets);
     int exec_error = command_go(&command);
     if (exec_error) {
         char text[900];

@@ -11,10 +11,12 @@
 #include "util.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #define LOCKED_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -33,7 +35,6 @@ struct builder {
     int tmp_dir;          /* O_PATH of the backing directory of /tmp, on its own mount */
     int assets;           /* detached clone or -1 */
     unsigned int masks;   /* bodies with places inside that were made */
-    size_t private_count;
     struct mount_result *result;
 };
 
@@ -169,24 +170,34 @@ static void attach_mask(struct builder *b, size_t index)
     mount_attach(body, target, path);
 }
 
-static int remember_writable(struct mount_result *result, const char *path)
+static void remember_place(struct mount_result *result, int fd, enum place_kind kind,
+                           const char *path)
+{
+    struct stat st;
+    struct statfs fs;
+    if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+        die_errno("stat %s", path);
+    struct mount_place place = {.id = mount_id_of(fd),
+                                .kind = kind,
+                                .subvolumes = fs.f_type == BTRFS_SUPER_MAGIC,
+                                .root_dev = st.st_dev};
+    if (place.id == 0)
+        die("%s: this kernel does not number mounts (Linux 5.8 does)", path);
+    size_t count = result->place_count;
+    if ((count & (count + 1)) == 0)
+        result->places =
+            xrealloc(result->places, (2 * count + 2) * sizeof *result->places);
+    result->places[result->place_count++] = place;
+}
+
+static void remember_writable(struct mount_result *result, const char *path,
+                              enum place_kind kind)
 {
     int fd = open_real(AT_FDCWD, path, 0);
     if (fd < 0)
         die_errno("open %s again", path);
     result->write_fds[result->write_count++] = fd;
-    return fd;
-}
-
-static void remember_private(struct builder *b, const char *path)
-{
-    int fd = remember_writable(b->result, path);
-    if (b->private_count >= PRIVATE_MOUNTS)
-        die("more private mounts than expected");
-    uint64_t id = mount_id_of(fd);
-    if (id == 0)
-        die("%s: this kernel does not number mounts (Linux 5.8 does)", path);
-    b->result->private_ids[b->private_count++] = id;
+    remember_place(result, fd, kind, path);
 }
 
 static void attach_private(struct builder *b, size_t index)
@@ -210,7 +221,7 @@ static void attach_private(struct builder *b, size_t index)
         (void)make_points(b, index, path, body);
     }
     mount_attach(body, target, path);
-    remember_private(b, path);
+    remember_writable(b->result, path, PLACE_PRIVATE);
 }
 
 static void attach_runtime(struct builder *b, size_t index)
@@ -222,7 +233,7 @@ static void attach_runtime(struct builder *b, size_t index)
     CLEANUP_FD int body = mount_clone_at(b->pool, "runtime");
     mount_attrs(body, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
     mount_attach(body, target, path);
-    remember_private(b, path);
+    remember_writable(b->result, path, PLACE_PRIVATE);
     if (b->assets < 0)
         return;
     CLEANUP_FREE char *inside = xasprintf("%s/efr-sbx", path);
@@ -246,7 +257,7 @@ static void attach_source(struct builder *b, size_t index)
     mount_attach(place->source, target, path);
     (void)close(steal_fd(&place->source));
     if (writable_kind(place->entry->kind))
-        (void)remember_writable(b->result, path);
+        remember_writable(b->result, path, PLACE_WRITABLE);
 }
 
 static void attach_all(struct builder *b)
@@ -307,7 +318,7 @@ void mount_all(const struct plan *plan, const char *terminal, struct mount_resul
     fill_pool(b.pool);
     stage("devices");
     dev_build(b.pool, &devices);
-    remember_private(&b, "/dev/shm");
+    remember_writable(result, "/dev/shm", PLACE_PRIVATE);
     stage("proc");
     mount_proc();
     stage("mounts");

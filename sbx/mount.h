@@ -7,15 +7,31 @@
 
 #include "plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Mounts where a socket that the command finds was made by the conversation itself. */
 #define PRIVATE_MOUNTS 4 /* /tmp, /var/tmp, the runtime directory, /dev/shm */
 
+enum place_kind {
+    PLACE_WRITABLE, /* a write root or pin: the host can make sockets there too */
+    PLACE_PRIVATE,  /* only the conversation makes sockets there */
+    PLACE_SOCKET,   /* a granted socket: the mount is that one file */
+};
+
+/* A mount where the command may find a socket that it can connect to, for the broker. */
+struct mount_place {
+    uint64_t id; /* of the mount */
+    enum place_kind kind;
+    bool subvolumes; /* btrfs: inode numbers repeat below one superblock */
+    dev_t root_dev;  /* what stat gives for the root of the mount */
+};
+
 struct mount_result {
-    uint64_t private_ids[PRIVATE_MOUNTS]; /* mount numbers, for the broker */
-    int root_fd;                          /* rule set places for Landlock, below */
-    int *write_fds;                       /* owned; O_PATH of every writable place */
+    struct mount_place *places; /* owned; grows while the mounts are made */
+    size_t place_count;
+    int root_fd;    /* rule set places for Landlock, below */
+    int *write_fds; /* owned; O_PATH of every writable place */
     size_t write_count;
 };
 

@@ -112,6 +112,12 @@ static const uint32_t CLOSED_IOCTLS[] = {
     0x541c, /* TIOCLINUX */
     0x5423, /* TIOCSETD */
     0x540c, /* TIOCEXCL */
+    /* New subvolumes of btrfs: they repeat inode numbers, which tell a call's own sockets
+     * (sbx/socket_policy.c). SNAP_CREATE, SUBVOL_CREATE and their second forms. */
+    0x50009401,
+    0x5000940e,
+    0x50009417,
+    0x50009418,
 };
 
 /* AF_UNIX, AF_INET, AF_INET6, AF_NETLINK */

@@ -16,7 +16,7 @@ world() {
     local base=$HOME
     [ "$(id -u)" != 0 ] || base=/var/lib # not below /tmp: that is private; not /root: mode 0700
     W=$(mktemp -d "$base/efr-sbx-test.XXXXXX") || exit 1
-    trap 'chmod -R u+rwX "$W" 2>/dev/null; rm -rf "$W"' EXIT
+    trap 'tidy; chmod -R u+rwX "$W" 2>/dev/null; rm -rf "$W"' EXIT
     chmod 755 "$W"
     mkdir -p "$W/home/.ssh" "$W/project" "$W/state/tmp" "$W/run/xrt" "$W/bin" "$W/outside" "$W/call"
     cp "$EFR_SBX" "$W/bin/efr-sbx" || exit 1
@@ -48,6 +48,7 @@ as_both() {
     if [ "$(id -u)" = 0 ]; then
         echo "# as root"
         SBX_INNER=$W bash "$script" || status=1
+        tidy
         rm -rf "$W"
         world
         prepare
@@ -64,6 +65,10 @@ as_both() {
 
 # What a test wants in its world before the user is changed; tests replace it.
 prepare() {
+    :
+}
+# What has to end before the world is removed.
+tidy() {
     :
 }
 

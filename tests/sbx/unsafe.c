@@ -13,6 +13,10 @@
 #define MOMENT_US 20
 #define VARIABLE "EFR_SBX_TEST_UNSAFE"
 #define CAP_VARIABLE "EFR_SBX_MAX_ABI"
+#define STOP_VARIABLE "EFR_SBX_STOP_AT"
+
+static const char *const FORMS[] = {"continue", "path", "no-landlock", "wait",
+                                    "subvolume"};
 
 bool unsafe_form(const char *name)
 {
@@ -20,14 +24,26 @@ bool unsafe_form(const char *name)
     return form && strcmp(form, name) == 0;
 }
 
+void unsafe_stage(const char *stage)
+{
+    const char *wanted = getenv(STOP_VARIABLE);
+    char byte;
+    if (!wanted || strcmp(wanted, stage) != 0)
+        return;
+    (void)!write(STDERR_FILENO, "stopped\n", 8);
+    (void)!read(STDIN_FILENO, &byte, 1);
+}
+
 __attribute__((constructor)) static void refuse_without_a_form(void)
 {
     const char *cap = getenv(CAP_VARIABLE);
     if (cap)
         landlock_cap((int)strtol(cap, NULL, 10));
-    if (unsafe_form("continue") || unsafe_form("path") || unsafe_form("no-landlock") ||
-        unsafe_form("wait") || (cap && !getenv(VARIABLE)))
+    if ((cap || getenv(STOP_VARIABLE)) && !getenv(VARIABLE))
         return;
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++)
+        if (unsafe_form(FORMS[i]))
+            return;
     (void)fputs(
         "efr-sbx-unsafe: for control runs of tests only, see tests/sbx/unsafe.h\n",
         stderr);

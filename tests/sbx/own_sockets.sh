@@ -1,0 +1,93 @@
+#!/bin/bash
+# Sockets that a call makes itself, in every place where it can make one, and ordinary programs
+# that live on them. Not covered: other file systems (filesystems.sh), the host's (sockets.sh).
+# shellcheck disable=SC1091,SC2034,SC2016
+. "$(dirname "$0")/lib.sh"
+prepare() {
+    cp "$TESTS/own_sockets.py" "$TESTS/serve.py" "$W/bin/"
+    printf '%s\n' 'const net = require("net"), fs = require("fs"), path = `${require("os").tmpdir()}/a/b.sock`;' \
+        'fs.mkdirSync(require("path").dirname(path), { recursive: true });' \
+        'const server = net.createServer((c) => c.end("hello")).listen(path, () => {' \
+        '  net.connect(path).on("data", (d) => { console.log(String(d)); server.close(); });' \
+        '});' >"$W/project/node.js"
+}
+as_both
+PYTHON=/usr/bin/python3
+
+sbx $PYTHON "$W/bin/own_sockets.py" "$W/project"
+expect "in the project" 0 "all as expected"
+for dir in /tmp /var/tmp /dev/shm "$W/run/xrt"; do
+    sbx $PYTHON "$W/bin/own_sockets.py" "$dir" private
+    expect "in $dir" 0 "all as expected"
+done
+sbx $PYTHON -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind("/var/tmp/one"); s.listen()
+socket.socket(socket.AF_UNIX).connect("/tmp/one"); os.unlink("/tmp/one")'
+expect "made in /var/tmp, reached in /tmp" 0 ""
+
+# A host program serves in the project; beside it a socket of the call has the same name.
+mkdir -p "$W/project/host" "$W/project/own"
+coproc SERVE { exec $PYTHON "$W/bin/serve.py" "$W/project/host/sock" H; }
+SERVER=$SERVE_PID
+read -r _ <&"${SERVE[0]}"
+sbx $PYTHON -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind("own/sock"); s.listen()
+def connect(path):
+    try: return socket.socket(socket.AF_UNIX).connect(path)
+    except OSError as e: return e.errno
+print(connect("own/sock"), connect("host/sock"))
+os.rename("own", "away"); os.rename("host", "own")
+print(connect("own/sock"), connect("away/sock"))
+os.rename("own", "host"); os.rename("away", "own")'
+expect "a host program's socket beside it, also when the directories swap names" 0 "None 13
+13 None"
+sbx $PYTHON -c '
+import os, socket
+os.link("host/sock", "hard")
+socket.socket(socket.AF_UNIX).connect("hard")'
+expect "and by a hard link" 1 "*PermissionError*"
+kill "$SERVER" && wait "$SERVER" 2>/dev/null
+# The file of one call is none of the next call's.
+sbx $PYTHON -c '
+import socket
+socket.socket(socket.AF_UNIX).bind("left")'
+sbx $PYTHON -c '
+import socket
+socket.socket(socket.AF_UNIX).connect("left")'
+expect "a socket that another call left in the project" 1 "*PermissionError*"
+
+works "a manager of multiprocessing" $PYTHON -c '
+import multiprocessing
+with multiprocessing.Manager() as m:
+    d = m.dict()
+    p = multiprocessing.Process(target=d.update, args=({1: 2},)); p.start(); p.join()
+    assert dict(d) == {1: 2}'
+works "ssh-agent -a" bash -c 'eval "$(ssh-agent -a "$PWD/agent")" >/dev/null; ssh-add -l; s=$?; ssh-agent -k >/dev/null; test $s = 1'
+works "tmux has a server of its own" bash -ec '
+    cd /tmp; tmux -f /dev/null new-session -d "read x"; tmux kill-server'
+if [ -n "$(type -P node)" ]; then
+    sbx node "$W/project/node.js"
+    expect "node listens on a socket below the temporary directory" 0 hello
+else
+    echo "ok - node # skip there is no node"
+fi
+
+# Ctrl+C ends a connect that waits (alarm: sockets.sh). The other thread waits until the kernel
+# shows this one in connect.
+if [ "$(uname -m)" = x86_64 ]; then
+    sbx timeout 20 $PYTHON -c '
+import os, signal, socket, threading
+s = socket.socket(socket.AF_UNIX); s.bind("/tmp/full"); s.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect("/tmp/full")
+def interrupt():
+    while open("/proc/self/task/%d/syscall" % os.getpid()).read().split()[0] != "42": pass
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try: socket.socket(socket.AF_UNIX).connect("/tmp/full"); print("connected")
+except KeyboardInterrupt: print("interrupted")
+os.unlink("/tmp/full")'
+    expect "Ctrl+C ends a connect that waits" 0 interrupted
+fi
+finish
