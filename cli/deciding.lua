@@ -1,12 +1,14 @@
 -- Decisions on command lines inside of `efr`, by the daemon's own engine, without a daemon.
 -- Owns: what such a decision rests on: settings, projects, machine, the user's Lua rules.
--- Must not know: how a decision is shown. Loop thread of `efr`; waits for the Lua rules.
+-- Must not know: how a decision is shown.
+-- Loop thread of `efr`; waits for the Lua rules and for git.
 
 local apply = require "efr.rules.apply"
 local conn = require "efr.cli.conn"
 local engine = require "efr.perm.engine"
 local explain = require "efr.perm.explain"
 local facts = require "efr.perm.facts"
+local git = require "efr.sbx.git"
 local machine = require "efr.perm.machine"
 local modes = require "efr.perm.modes"
 local own_rules = require "efr.cli.own_rules"
@@ -73,7 +75,10 @@ function M.setting(env, args)
     cwd = cwd, config = config, mode = args.mode or config:get("permissions.mode"),
     machine = here,
     scope = project and { kind = "project", root = project.root } or { kind = "path" },
-    ports = facts.ports(env.ports.fs, env.environ.PATH, here),
+    ports = facts.ports(env.ports.fs, env.environ.PATH, here, git.new {
+      ports = env.ports, env = env.environ, paths = source.paths, config = config,
+      projects = { list = function() return known end },
+    }),
   }
 end
 

@@ -94,17 +94,25 @@ describe("conv.scratch", function()
 end)
 
 describe("conv.git", function()
-  it("reads work tree and branch without git", function()
-    local fs = world_of.fs({ ["/a/.git"] = true, ["/a/.git/HEAD"] = "ref: refs/heads/x/y\n",
-      ["/w/.git"] = "gitdir: /a/.git/worktrees/w\n",
-      ["/a/.git/worktrees/w/HEAD"] = "0123456789abcdef0123456789abcdef01234567\n",
-      ["/m/.git"] = "gitdir: ../a/.git\n", ["/m/../a/.git/HEAD"] = "ref: refs/heads/main\n",
-      ["/b/.git"] = "nonsense" })
-    assert.same({ "/a", "x/y" }, { git.find(fs, "/a/b/c") })
-    assert.same({ "/w", "0123456789ab" }, { git.find(fs, "/w") })
-    assert.same({ "/m", "main" }, { git.find(fs, "/m") })
-    assert.is_nil(git.find(fs, "/b"))
-    assert.is_nil(git.find(fs, "/"))
+  it("asks git for the branch, or for the commit of a detached head", function()
+    local fs = world_of.fs({ ["/a/.git"] = true, ["/a/.git/HEAD"] = "x", ["/a/b"] = true,
+      ["/w/.git"] = "gitdir: /a/.git/worktrees/w\n", ["/a/.git/worktrees/w/HEAD"] = "x",
+      ["/a/.git/worktrees/w"] = true, ["/a/.git/worktrees/w/commondir"] = "../..\n" })
+    local asked, answers = {}, {}
+    local port = { within = function()
+      return function(what)
+        asked[#asked + 1] = what.root .. " " .. table.concat(what.args, " ")
+        local out = answers[what.args[1]]
+        return out and { code = 0, out = out } or nil
+      end
+    end }
+    assert.same({ "/a" }, { git.find(fs, port, "/a/b") })
+    assert.same({ "/a branch --show-current", "/a rev-parse --short=12 HEAD" }, asked)
+    answers.branch = "x/y\n"
+    assert.same({ "/a", "x/y" }, { git.find(fs, port, "/a/b") })
+    answers = { branch = "", ["rev-parse"] = "0123456789ab\n" }
+    assert.same({ "/w", "0123456789ab" }, { git.find(fs, port, "/w") })
+    assert.is_nil(git.find(fs, port, "/"))
   end)
 end)
 

@@ -83,19 +83,20 @@ describe("perm.facts", function()
     assert.is_nil(select(2, collect("git push", ports)).git_code)
   end)
 
-  it("knows of git only that a directory lies in no repository", function()
-    local entries = { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/r"] = { type = "dir" },
-      ["/r/s"] = { type = "dir" }, ["/r/.git"] = { type = "dir" }, ["/b"] = { type = "dir" },
-      ["/b/HEAD"] = { type = "file" }, ["/l"] = { type = "dir", real = "/r/s" } }
-    local fs = disk(entries)
-    fs.lstat = fs.stat
-    local code = facts.ports(fs, "", {}).git_code
-    assert.equal("clean", code({ "/w" }).state)
-    for _, dirs in ipairs { { "/r" }, { "/r/s" }, { "/b" }, { "/l" }, { "/w", "/r" }, { "/gone" }, {} } do
-      assert.equal("unknown", code(dirs).state)
-    end
-    fs.lstat = function() return nil, "no", "EACCES" end
-    assert.equal("unknown", facts.ports(fs, "", {}).git_code({ "/w" }).state)
+  it("knows nothing of git without a port for it, nor of places that are gone", function()
+    assert.is_nil(facts.ports(disk {}, "", { home = "/home/u" }).git_code)
+    local git = { env = {}, within = function() return function() error("asked") end end }
+    local ports = facts.ports(disk {}, "", { home = "/home/u" }, git)
+    assert.same({ state = "unknown" }, ports.git_code({ "/gone" }))
+    assert.is_nil(ports.tracked("/gone"))
+  end)
+
+  it("counts tracked files through the port", function()
+    local fs = disk { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/w/.git"] = { type = "dir" },
+      ["/w/src"] = { type = "dir" } }
+    local ports = facts.ports(fs, "", {})
+    ports.tracked = function(path) return path == "/w/src" and 7 or nil end
+    assert.same({ ["/w/src"] = 7 }, select(2, collect("rm -r src", ports)).tracked)
   end)
 
   it("finds programs in absolute directories, and marks builtins", function()

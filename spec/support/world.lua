@@ -323,6 +323,9 @@ function M.new(opts)
       end,
     },
     providers = { active = function() return world.provider, "fake" end },
+    git = {
+      env = {}, within = function() return function() return nil, "no git", "EFR_GIT" end end,
+    },
     sandbox = {
       status = function() return opts.status or { available = true } end,
       prepare = function(_, spec)

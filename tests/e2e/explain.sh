@@ -47,6 +47,9 @@ setting 'touch ~/mine/x' 'caches = ["~/mine"]' write ''
 setting 'touch x' "protect = [\"$P/x\"]" '' persistence
 git -C "$P" init -q
 mkdir "$P/target"
+expect "nothing tracked" "$(kinds 'rm -r target')" ''
+touch "$P/target/f"
+git -C "$P" add -f target/f
 setting 'rm -r target' 'rebuildable = []' '' destructive
 mkdir "$HOME/q"
 cp "$HOME/.config/efr/projects.toml" "$T/projects.toml"
@@ -54,6 +57,12 @@ printf '[[projects]]\nid = "0199a0b0-0000-7000-8000-000000000002"\nroot = "%s"\n
     >>"$HOME/.config/efr/projects.toml"
 setting 'touch ~/q/x' 'write_projects = "turn"' '' write
 cp "$T/projects.toml" "$HOME/.config/efr/projects.toml"
+# What git would run decides about its reading lines.
+git_status() { efr explain --json 'git status; git log -1' | field 'd["decision"], d["reasons"][-1]'; }
+contains "$(git_status)" "'allow'" 'a clean repository'
+git -C "$P" config core.fsmonitor ./x
+contains "$(git_status)" "'ask', 'run" 'a repository that runs code'
+contains "$(git_status)" 'git would run code: core.fsmonitor of .git/config' 'a repository that runs code'
 rm -rf "$P/.git" "$P/target"
 contains "$(efr explain 'cat ~/.ssh/id')" 'deny, by rule 7 of the machine policy' 'the text'
 efr explain --mode nonsense ls 2>/dev/null && fail "an unknown mode was taken"

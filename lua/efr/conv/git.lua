@@ -1,43 +1,34 @@
--- Owns: finding the git work tree and branch of a directory by reading .git, without running git.
--- Must not know: what they are used for. Files come through the fs port. Runs in efrd.
+-- Owns: what the prompt says of git: the work tree and the branch of a directory.
+-- Must not know: how git is run (a port), what the prompt makes of it.
+-- Runs in efrd, in the turn's task; waits for git, 200 ms at most.
 --
--- Policy: only regular files are read, through no link, and little of each: others may write there
--- at this moment. What cannot be read is simply not known.
+-- Policy: others may write in the tree at this moment, so git reads it in its own domain. What
+-- cannot be read, or not in time, is simply not known.
+
+local git_code = require "efr.perm.git_code"
 
 local M = {}
 
-local MAX <const> = 4096
-
-local function git_dir(fs, dir)
-  local path = dir .. "/.git"
-  local info = fs.lstat(path)
-  if not info then return nil end
-  if info.type == "dir" then return path end
-  local text = info.type == "file" and fs.read_real(path, MAX)
-  local target = text and text:match("^gitdir: ([^\r\n]+)")
-  if not target then return nil end
-  return target:sub(1, 1) == "/" and target or dir .. "/" .. target
-end
+local BUDGET_MS <const> = 200
 
 ---The work tree that `cwd` lies in.
 ---@param fs table
+---@param git efr.perm.GitPort
 ---@param cwd string  absolute
----@return string|nil root
----@return string|nil branch  or the first 12 digits of a detached head
-function M.find(fs, cwd)
-  local dir = cwd
-  for _ = 1, 128 do
-    local found = git_dir(fs, dir == "/" and "" or dir)
-    if found then
-      local head = fs.read_real(found .. "/HEAD", MAX)
-      local branch = head and (head:match("^ref: refs/heads/([^\r\n]+)") or head:match("^%x+"))
-      if branch and not head:find("^ref") then branch = branch:sub(1, 12) end
-      return dir, branch
-    end
-    if dir == "/" then return nil end
-    dir = dir:match("^(.+)/[^/]*$") or "/"
+---@return string? root  its real path
+---@return string? branch  or the first 12 digits of a detached head
+function M.find(fs, git, cwd)
+  local repository = git_code.repository(fs, cwd)
+  if not repository then return nil end
+  local run = git:within(BUDGET_MS)
+  local function line(...)
+    local got = run { root = repository.root, git_dirs = repository.git_dirs, args = { ... },
+      max_bytes = 4096 }
+    local text = got and got.code == 0 and got.out:match("^([^\n]+)\n$")
+    return text or nil
   end
-  return nil
+  return repository.root, line("branch", "--show-current")
+    or line("rev-parse", "--short=12", "HEAD")
 end
 
 return M

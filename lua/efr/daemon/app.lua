@@ -4,12 +4,13 @@
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, notices, watch (daemon/watch)
---   rules, providers, sandbox, shells, conversations   the parts of other folders
+--   rules, git, providers, sandbox, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
 local dispatch = require "efr.daemon.dispatch"
+local git = require "efr.sbx.git"
 local lua_rules = require "efr.daemon.lua_rules"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
@@ -206,6 +207,7 @@ end
 -- Parts of other folders, in the order in which they are built.
 local PARTS <const> = {
   { "rules", lua_rules.new },
+  { "git", git.new },
   { "providers", providers.new },
   { "sandbox", calls.new },
   { "shells", pool.new },

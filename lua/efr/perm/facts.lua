@@ -1,13 +1,14 @@
 -- Owns: what a call requires beyond what its tool said: the paths and dangers of its command lines,
 -- the real places behind the names, and the facts about them.
 -- Must not know: effects, rules, exits; the disk, which is asked through ports.
--- Runs in efrd and efr. Waits for nothing.
+-- Runs in efrd and efr. Waits where a port waits for git.
 --
 -- Policy: a fact that a port does not give is missing, and the engine then takes the stricter case.
 -- More paths than the limit cannot all be looked at, so the call then counts as one that may read
 -- anything.
 
 local helpers = require "efr.perm.data.helpers"
+local git_code = require "efr.perm.git_code"
 local hidden_names = require "efr.perm.hidden_names"
 local line_of = require "efr.perm.line"
 local line_paths = require "efr.perm.line_paths"
@@ -44,7 +45,8 @@ local DEEP_MAX <const> = 128
 ---@field stat fun(path: string): string?  "file", "dir", "other", "missing"; follows links
 ---@field realpath fun(path: string): string?
 ---@field program fun(word: string): efr.perm.ProgramSearch  what PATH has for a name
----@field git_code fun(dirs: string[]): table?
+---@field git_code fun(dirs: string[]): table?  waits for git
+---@field tracked fun(dir: string): integer?  tracked files below a directory; waits for git
 ---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
 ---@field rebuildable table<string, boolean>?  names of directories that builds make anew
 
@@ -134,6 +136,8 @@ local function add_tracked(ports, tracked, path)
   local name = path:match("[^/]*$")
   if ports.rebuildable and ports.rebuildable[name] or not is_in_repository(ports, path) then
     tracked[path] = 0
+  elseif ports.tracked then
+    tracked[path] = ports.tracked(path)
   end
 end
 
@@ -278,44 +282,21 @@ local function hidden_in(fs, machine)
   end
 end
 
--- Whether git could take a directory for a repository, or one lies in it; nil: not known.
-local function is_repository(fs, dir)
-  local prefix = dir == "/" and "/" or dir .. "/"
-  for _, name in ipairs({ ".git", "HEAD" }) do
-    local info, _, code = fs.lstat(prefix .. name)
-    if info then return true end
-    if not NOT_THERE[code] then return nil end
-  end
-  return false
-end
-
--- Outside of every repository git reads only the user's and the system's configuration. What it
--- would run in one has to be asked of git itself, which nothing here may start.
-local function git_code(fs)
-  return function(dirs)
-    for _, start in ipairs(dirs) do
-      local dir = fs.realpath(start)
-      if not dir then return UNKNOWN_CODE end
-      for _ = 1, DEEP_MAX do
-        if is_repository(fs, dir) ~= false then return UNKNOWN_CODE end
-        if dir == "/" then break end
-        dir = parent_of(dir)
-      end
-      if dir ~= "/" then return UNKNOWN_CODE end
-    end
-    return #dirs > 0 and { state = "clean" } or UNKNOWN_CODE
-  end
-end
-
 ---The facts that the disk gives.
 ---@param fs table  port
 ---@param path_variable string?  PATH of the shell that will run the line; nil: not known
 ---@param machine efr.Machine
+---@param git efr.perm.GitPort?  without it nothing is known of git
 ---@return efr.perm.FactPorts
-function M.ports(fs, path_variable, machine)
+function M.ports(fs, path_variable, machine, git)
+  local program = program_search.new(fs, path_variable, machine)
+  local of_git = git and git_code.new {
+    fs = fs, git = git, home = machine.home, machine = machine, program = program,
+  }
   return {
     hidden_in = hidden_in(fs, machine),
-    git_code = git_code(fs),
+    git_code = of_git and function(dirs) return of_git:code(dirs) end,
+    tracked = of_git and function(dir) return of_git:tracked(dir) end,
     stat = function(path)
       local info, _, code = fs.stat(path)
       if info then
@@ -324,7 +305,7 @@ function M.ports(fs, path_variable, machine)
       return NOT_THERE[code] and "missing" or nil
     end,
     realpath = function(path) return (fs.realpath(path)) end,
-    program = program_search.new(fs, path_variable, machine),
+    program = program,
     rebuildable = list.set(machine.rebuildable or {}),
   }
 end

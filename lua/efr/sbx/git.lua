@@ -281,11 +281,25 @@ function Git:run(what)
   end)
 end
 
+---A function that runs git as run does, but not longer than `ms` from now, over all its runs.
+---@param ms integer
+---@return fun(what: efr.sbx.GitRun): table?, string?, string?
+function Git:within(ms)
+  local sys = self.app.ports.sys
+  local ends = sys.mono_us() + ms * 1000
+  return function(what)
+    local left = (ends - sys.mono_us()) // 1000
+    if left <= 0 then return nil, "git did not end in time", "EFR_TIMEOUT" end
+    what.timeout_ms = math.min(what.timeout_ms or left, left)
+    return self:run(what)
+  end
+end
+
 ---@param app {ports: table, env: table, paths: table, config: table?, projects: table?}
 ---@return table git
 function M.new(app)
   return setmetatable({
-    app = app, home = app.env.HOME or app.ports.sys.user_info().home,
+    app = app, env = app.env, home = app.env.HOME or app.ports.sys.user_info().home,
   }, Git)
 end
 

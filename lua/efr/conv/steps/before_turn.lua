@@ -125,7 +125,7 @@ end
 
 local function live_state(turn)
   local context = turn.prompt.context or {}
-  local root, branch = git.find(turn.app.ports.fs, turn.cwd)
+  local root, branch = git.find(turn.app.ports.fs, turn.app.git, turn.cwd)
   return prompt.preamble({
     user_cwd = turn.cwd,
     user_oldpwd = context.oldpwd,

@@ -88,7 +88,8 @@ function M.run(turn, call)
   end
   call.machine = machine.facts(turn.app, turn)
   call.search_path = search_path_of(turn, requirements)
-  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine)
+  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine,
+    turn.app.git)
   call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
   local added = own_rules.ask(turn, call)
   if #added > 0 then

@@ -1,0 +1,414 @@
+-- Owns: the facts that git gives about the repository of a line: whether git would run a program
+-- that the repository, or a place where a call can write, names (`git_code`), and how many tracked
+-- files lie in a directory.
+-- Must not know: how git is run (a port: efr.sbx.git), what is decided with the facts.
+-- Runs in efrd and efr. Waits for git, so it runs in a task.
+--
+-- Policy: git itself lists its settings, as it would read them there. Clean is only what is known
+-- to be: no code key in the repository's own settings; none in the user's or the system's whose
+-- file or program lies where a call can write or beside the repository; no hook that a reading
+-- command runs; the same for every checked out submodule. Whatever cannot be read, is linked,
+-- or takes longer than 200 ms is unknown. A repository that is planted later finds the next
+-- question, since nothing is kept from line to line.
+
+local git_keys = require "efr.perm.git_keys"
+local paths = require "efr.perm.paths"
+
+local M = {}
+
+M.BUDGET_MS = 200 ---@type integer
+
+local SMALL <const> = 4096
+local DEEP_MAX <const> = 128
+local SUBMODULES_MAX <const> = 32
+local SUBMODULES_DEEP <const> = 4
+local INDEX_BYTES <const> = 32 * 1024 * 1024
+local USER_FILES_MAX <const> = 32
+local LIST <const> = { "config", "--list", "--show-scope", "--show-origin", "-z", "--includes" }
+local NOT_THERE <const> = { ENOENT = true, ENOTDIR = true }
+local SHOWN_MAX <const> = 120
+local EXECUTABLE <const> = 73 -- 0111
+-- Commands of the read-only table refresh the index, and nothing else that has a hook.
+local READING_HOOK <const> = "post-index-change"
+-- An alias never stands for a command of git's own.
+local NEVER_READING <const> = { alias = true }
+-- Variables that say who, not where or what.
+local HARMLESS <const> = {
+  "^GIT_AUTHOR_", "^GIT_COMMITTER_", "^GIT_PS1_", "^GIT_EDITOR$", "^GIT_SEQUENCE_EDITOR$",
+  "^GIT_SSL_", "^GIT_HTTP_", "^GIT_TERMINAL_PROMPT$", "^GIT_OPTIONAL_LOCKS$",
+  "^GIT_MERGE_AUTOEDIT$",
+}
+
+local UNKNOWN <const> = { state = "unknown" }
+local CLEAN <const> = { state = "clean" }
+
+---@class efr.perm.GitPort
+---@field within fun(self, ms: integer): fun(what: table): table?, string?, string?  runs git (as
+---efr.sbx.git's run) until ms are over
+---@field env table<string, string>  the environment of the user's git
+
+---@class efr.perm.GitFacts
+local Facts = {}
+Facts.__index = Facts
+
+-- Shown in reasons, so only what cannot change how a terminal shows it.
+local function shown(text)
+  text = text:gsub("[^\32-\126]", "?")
+  return #text > SHOWN_MAX and text:sub(1, SHOWN_MAX) .. "..." or text
+end
+
+local function dirty(file, key)
+  return { state = "dirty", file = shown(file), key = shown(key) }
+end
+
+local function parent_of(path)
+  return path:match("^(.+)/[^/]*$") or "/"
+end
+
+local function below(dir, name)
+  return (dir == "/" and "" or dir) .. "/" .. name
+end
+
+-- The repository --------------------------------------------------------------------------------
+
+-- A path in a small file of git's, relative to the file's directory.
+local function read_path(fs, file, pattern)
+  local text = fs.read_real(file, SMALL)
+  local path = text and text:match(pattern)
+  if not path then return nil end
+  if path:sub(1, 1) ~= "/" then path = parent_of(file) .. "/" .. path end
+  return (fs.realpath(path))
+end
+
+-- The git directory that a `.git` file names, and the one that it shares.
+local function linked(fs, root, file)
+  local git_dir = read_path(fs, file, "^gitdir: ([^\r\n]+)[\r\n]*$")
+  if not git_dir or not fs.lstat(git_dir .. "/HEAD") then return nil end
+  local common = git_dir
+  if fs.lstat(git_dir .. "/commondir") then
+    common = read_path(fs, git_dir .. "/commondir", "^([^\r\n]+)[\r\n]*$")
+    if not common then return nil end
+  end
+  return { root = root, common = common,
+    git_dirs = common == git_dir and { git_dir } or { git_dir, common } }
+end
+
+-- The repository whose work tree begins at a directory. nil: none does; false: not known.
+local function repository_at(fs, dir)
+  local path = below(dir, ".git")
+  local info, _, code = fs.lstat(path)
+  if info and info.type == "dir" then
+    return { root = dir, common = path, git_dirs = {} }
+  elseif info then
+    return info.type == "file" and linked(fs, dir, path) or false
+  elseif not NOT_THERE[code] then
+    return false
+  end
+  -- A bare repository, or a place inside of a git directory.
+  local head, _, why = fs.lstat(below(dir, "HEAD"))
+  if head or not NOT_THERE[why] then return false end
+  return nil
+end
+
+---The repository whose work tree a directory lies in: its root, the git directory that its work
+---trees share, and the git directories outside of the root. All real paths.
+---@param fs table
+---@param start string
+---@return { root: string, common: string, git_dirs: string[] }|false|nil repository  nil: there is
+---none; false: not known
+function M.repository(fs, start)
+  local dir = fs.realpath(start)
+  if not dir then return false end
+  for _ = 1, DEEP_MAX do
+    local found = repository_at(fs, dir)
+    if found ~= nil then return found end
+    if dir == "/" then return nil end
+    dir = parent_of(dir)
+  end
+  return false
+end
+
+-- The user's settings ---------------------------------------------------------------------------
+
+local function expand(self, path, base)
+  if path:sub(1, 2) == "~/" then return self.home .. path:sub(2) end
+  if path:sub(1, 1) == "/" then return path end
+  return base and base .. "/" .. path or nil
+end
+
+local function user_files(self)
+  local env, home = self.git.env, self.home
+  local config_home = env.XDG_CONFIG_HOME
+  if not config_home or config_home == "" then config_home = home .. "/.config" end
+  local out = { env.GIT_CONFIG_SYSTEM or "/etc/gitconfig" }
+  local own = env.GIT_CONFIG_GLOBAL and { env.GIT_CONFIG_GLOBAL }
+    or { config_home .. "/git/config", home .. "/.gitconfig" }
+  return table.move(own, 1, #own, #out + 1, out)
+end
+
+-- Adds the real path of a file of settings, and those that it includes, to `out`. The files are
+-- the user's own; what they include is read as git would read it.
+local function add_user_file(self, run, root, out, path)
+  local fs = self.fs
+  local real = fs.realpath(path)
+  if not real or out[real] or #out >= USER_FILES_MAX then return end
+  out[real] = true
+  out[#out + 1] = real
+  local listed = run { root = root, read = { real },
+    args = { "config", "--file", real, "--list", "--no-includes", "-z" } }
+  for _, entry in ipairs(listed and listed.code == 0 and git_keys.parse(listed.out) or {}) do
+    local section, _, variable = git_keys.split(entry.key)
+    if (section == "include" or section == "includeif") and variable == "path" then
+      local target = expand(self, entry.value or "", parent_of(path))
+      if target then add_user_file(self, run, root, out, target) end
+    end
+  end
+end
+
+-- Listed only when git cannot read all of its settings with the files that are always there.
+local function user_closure(self, run, root)
+  local out = {}
+  for _, path in ipairs(user_files(self)) do add_user_file(self, run, root, out, path) end
+  return out
+end
+
+local function plain_user_files(self)
+  local out = {}
+  for _, path in ipairs(user_files(self)) do
+    local real = self.fs.realpath(path)
+    if real then out[#out + 1] = real end
+  end
+  return out
+end
+
+-- Settings --------------------------------------------------------------------------------------
+
+---@class efr.perm.GitSetting
+---@field scope string
+---@field file string  as git names it; relative to the root
+---@field entry efr.GitEntry
+
+---Reads `git config --list --show-scope --show-origin -z`.
+---@param bytes string
+---@return efr.perm.GitSetting[]?
+function M.parse(bytes)
+  local fields, out = {}, {}
+  if bytes ~= "" and bytes:sub(-1) ~= "\0" then return nil end
+  for field in bytes:gmatch("([^\0]*)\0") do fields[#fields + 1] = field end
+  if #fields % 3 ~= 0 or #fields > 3 * git_keys.MAX_ENTRIES then return nil end
+  for i = 1, #fields, 3 do
+    local entries = git_keys.parse(fields[i + 2] .. "\0")
+    if not entries or #entries ~= 1 then return nil end
+    out[#out + 1] = {
+      scope = fields[i], file = fields[i + 1]:gsub("^file:", ""), entry = entries[1],
+    }
+  end
+  return out
+end
+
+-- Whether a path lies where a call can write, or in the repository itself.
+local function is_taken(self, root, path)
+  local real = self.fs.realpath(path) or path
+  if paths.within(path, root) or paths.within(real, root) then return true end
+  for _, place in ipairs(self.taken) do
+    if paths.within(path, place) or paths.within(real, place) then return true end
+  end
+  return false
+end
+
+-- Whether one word of a value names a file or program that a call could have written.
+local function word_leads_back(self, root, word)
+  local path = expand(self, word)
+  if path then return is_taken(self, root, path) end
+  if word:find("/", 1, true) then return not word:find("://", 1, true) end
+  return self.program ~= nil and self.program(word).doubt ~= nil
+end
+
+-- The same for a setting of the user's.
+local function leads_back(self, root, setting)
+  local section, _, variable = git_keys.split(setting.entry.key)
+  local value = setting.entry.value or ""
+  if variable == "path" and (section == "include" or section == "includeif") then
+    local target = expand(self, value, parent_of(setting.file))
+    return target == nil or is_taken(self, root, target)
+  elseif setting.entry.key == "core.hookspath" and not expand(self, value) then
+    return true -- of the work tree
+  end
+  for word in value:gmatch("[^%s'\"!;&|()]+") do
+    if word_leads_back(self, root, word) then return true end
+  end
+  return false
+end
+
+local FROM_OUTSIDE <const> = { global = true, system = true }
+
+local function judge_setting(self, root, setting)
+  if setting.scope == "command" or not git_keys.runs_code(setting.entry) then return nil end
+  if FROM_OUTSIDE[setting.scope] and setting.file:sub(1, 1) == "/"
+    and not is_taken(self, root, setting.file) then
+    if NEVER_READING[git_keys.split(setting.entry.key)] or not leads_back(self, root, setting) then
+      return nil
+    end
+  end
+  return dirty(setting.file, setting.entry.key)
+end
+
+local function has_user_hooks(settings)
+  for _, setting in ipairs(settings) do
+    if setting.scope ~= "command" and setting.entry.key == "core.hookspath" then return true end
+  end
+  return false
+end
+
+local function judge_hooks(self, repository, settings)
+  if has_user_hooks(settings) then return nil end -- the user's own, since nothing else is clean
+  local dir = repository.common .. "/hooks"
+  local info, _, code = self.fs.stat(below(dir, READING_HOOK))
+  if info and info.mode & EXECUTABLE ~= 0 then return dirty(dir, "the hook " .. READING_HOOK) end
+  if not info and not NOT_THERE[code] then return UNKNOWN end
+  return nil
+end
+
+local function list_settings(self, run, repository)
+  local env = {}
+  for _, name in ipairs({ "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM" }) do
+    env[name] = self.git.env[name]
+  end
+  env.HOME = self.home
+  local what = { root = repository.root, git_dirs = repository.git_dirs, user_config = true,
+    read = plain_user_files(self), env = env, args = LIST }
+  local got, _, code = run(what)
+  if got and got.code ~= 0 then
+    what.read = user_closure(self, run, repository.root)
+    got, _, code = run(what)
+  end
+  if not got or got.code ~= 0 then return nil, code end
+  return M.parse(got.out)
+end
+
+-- The submodules that are checked out. nil: not known.
+local function submodules(run, repository)
+  local got = run { root = repository.root, git_dirs = repository.git_dirs,
+    args = { "ls-files", "--stage", "-z" }, max_bytes = INDEX_BYTES }
+  if not got or got.code ~= 0 then return nil end
+  -- Entries begin with the mode, behind the NUL that ends the one before.
+  local text, out, from = "\0" .. got.out, {}, 1
+  while true do
+    local at = text:find("\000160000 ", from, true)
+    if not at then return out end
+    local name, next_at = text:match("^%z160000 %x+ %d\t([^%z]+)()", at)
+    if not name or #out >= SUBMODULES_MAX then return nil end
+    out[#out + 1], from = name, next_at
+  end
+end
+
+local judge
+
+local function judge_submodules(self, run, repository, depth)
+  local names = submodules(run, repository)
+  if not names then return UNKNOWN end
+  for _, name in ipairs(names) do
+    local dir = below(repository.root, name)
+    local real, _, code = self.fs.realpath(dir)
+    if not real and not NOT_THERE[code] or real and real ~= dir then return UNKNOWN end
+    local inner = real and repository_at(self.fs, real)
+    if inner == false or inner and depth >= SUBMODULES_DEEP then return UNKNOWN end
+    local found = inner and judge(self, run, inner, depth + 1)
+    if found and found.state ~= "clean" then return found end
+  end
+  return CLEAN
+end
+
+-- A main git directory that names another one is a trap: git reads its settings from there.
+local function judge_place(self, repository)
+  if #repository.git_dirs > 0 then return nil end
+  local info, _, code = self.fs.lstat(repository.common .. "/commondir")
+  if info then return dirty(repository.common .. "/commondir", "another git directory") end
+  return not NOT_THERE[code] and UNKNOWN or nil
+end
+
+function judge(self, run, repository, depth)
+  local found = judge_place(self, repository)
+  if found then return found end
+  local settings = list_settings(self, run, repository)
+  if not settings then return UNKNOWN end
+  for _, setting in ipairs(settings) do
+    found = judge_setting(self, repository.root, setting)
+    if found then return found end
+  end
+  return judge_hooks(self, repository, settings)
+    or judge_submodules(self, run, repository, depth)
+end
+
+-- A variable of the shell can name another repository or a program.
+local function environment_is_plain(env)
+  for name in pairs(env) do
+    if name:find("^GIT_") and not name:find("^GIT_CONFIG_GLOBAL$")
+      and not name:find("^GIT_CONFIG_SYSTEM$") and not name:find("^GIT_CONFIG_NOSYSTEM$") then
+      local harmless = false
+      for _, pattern in ipairs(HARMLESS) do harmless = harmless or name:find(pattern) ~= nil end
+      if not harmless then return false end
+    end
+  end
+  return true
+end
+
+---What git would run in these directories: clean; dirty, with the file and the key; or unknown.
+---@param dirs string[]
+---@return { state: string, file: string?, key: string? }
+function Facts:code(dirs)
+  local key = table.concat(dirs, "\0")
+  if self.known[key] then return self.known[key] end
+  local found = #dirs > 0 and environment_is_plain(self.git.env) and CLEAN or UNKNOWN
+  local run = self.git:within(M.BUDGET_MS)
+  for _, dir in ipairs(found.state == "clean" and dirs or {}) do
+    local repository = M.repository(self.fs, dir)
+    if repository == false then
+      found = UNKNOWN
+    elseif repository then
+      found = judge(self, run, repository, 1)
+    end
+    if found.state ~= "clean" then break end
+  end
+  self.known[key] = found
+  return found
+end
+
+---How many tracked files lie at or below a directory.
+---@param dir string
+---@return integer? count  nil: not known
+function Facts:tracked(dir)
+  local real = self.fs.realpath(dir)
+  local repository = real and M.repository(self.fs, real)
+  if repository == nil and real then return 0 end
+  if not repository then return nil end
+  local name = real == repository.root and "." or real:sub(#repository.root + 2)
+  local got = self.git:within(M.BUDGET_MS) { root = repository.root,
+    git_dirs = repository.git_dirs, max_bytes = INDEX_BYTES,
+    args = { "--literal-pathspecs", "ls-files", "-z", "--", name } }
+  if not got or got.code ~= 0 then return nil end
+  return select(2, got.out:gsub("%z", ""))
+end
+
+---The facts of one call; answers are kept as long as this object.
+---@param deps { fs: table, git: efr.perm.GitPort, home: string, machine: efr.Machine,
+---program: (fun(word: string): efr.perm.ProgramSearch)? }
+---@return efr.perm.GitFacts
+function M.new(deps)
+  local machine, taken = deps.machine, { "/tmp", "/var/tmp" }
+  for _, list in ipairs({ machine.project_roots or {}, machine.write_roots or {},
+    machine.own or {}, { machine.scratch } }) do
+    for _, path in ipairs(list) do
+      taken[#taken + 1] = path
+      local real = deps.fs.realpath(path)
+      if real and real ~= path then taken[#taken + 1] = real end
+    end
+  end
+  return setmetatable({
+    fs = deps.fs, git = deps.git, home = deps.home, program = deps.program, taken = taken,
+    known = {},
+  }, Facts)
+end
+
+return M

@@ -1,0 +1,239 @@
+-- What git would run in a repository, and what it tracks: with real git, as efr runs it, in
+-- repositories whose settings come from tables. Needs efr's own Lua state and the launcher; the
+-- reading of a listing is checked without them.
+local git_code = require "efr.perm.git_code"
+
+describe("perm.git_code.parse", function()
+  it("reads scope, file, key and value", function()
+    assert.same({
+      { scope = "local", file = ".git/config", entry = { key = "core.pager", value = "a\nb" } },
+      { scope = "global", file = "/h/.gitconfig", entry = { key = "x.y" } },
+    }, git_code.parse("local\0file:.git/config\0core.pager\na\nb\0global\0file:/h/.gitconfig\0x.y\0"))
+    assert.same({}, git_code.parse(""))
+  end)
+
+  for name, bytes in pairs({
+    ["a cut"] = "local\0file:a\0k\nv", ["a field too few"] = "local\0file:a\0",
+    ["a field too many"] = "local\0file:a\0k\nv\0x\0", ["an empty key"] = "local\0file:a\0\0",
+  }) do
+    it("refuses " .. name, function() assert.is_nil(git_code.parse(bytes)) end)
+  end
+end)
+
+if not package.preload["efr.fs"] then return end
+
+local async = require "efr.util.async"
+local git_of = require "efr.sbx.git"
+local keys = require "efr.perm.data.git_keys"
+
+local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/bin"
+
+describe("perm.git_code", function()
+  local ports = {
+    fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", proc = require "efr.proc",
+  }
+  local base, env, machine, budget
+
+  local function shell(line)
+    assert(os.execute(("cd '%s' && export HOME='%s/home' GIT_CONFIG_NOSYSTEM=1 && { %s; } "
+      .. ">/dev/null 2>&1"):format(base, base, line)), line)
+  end
+
+  local function git(line)
+    shell("cd p && git -c user.name=a -c user.email=a@b -c protocol.file.allow=always " .. line)
+  end
+
+  local function facts()
+    local runner = git_of.new {
+      ports = setmetatable({
+        sys = setmetatable({ exe_path = function() return build .. "/efrd" end },
+          { __index = ports.sys }),
+      }, { __index = ports }),
+      env = env,
+      paths = { config = base .. "/config", data = base .. "/data", state = base .. "/state",
+        runtime = base .. "/runtime" },
+    }
+    -- A busy machine is not what is tested.
+    local slow = { env = env, within = function() return runner:within(budget) end }
+    return git_code.new { fs = ports.fs, git = slow, home = base .. "/home", machine = machine }
+  end
+
+  local function ask(method, argument)
+    local out
+    async.spawn(function() out = table.pack(facts()[method](facts(), argument)) end)
+    ports.uv.run()
+    return assert(out, "no answer")[1]
+  end
+
+  local function code(dir)
+    local found = ask("code", { dir or base .. "/p" })
+    return found.key and ("%s: %s of %s"):format(found.state, found.key, found.file) or found.state
+  end
+
+  local function write(path, text, mode)
+    assert(ports.fs.write_atomic(base .. "/" .. path, text, mode or 420))
+  end
+
+  setup(function()
+    async.setup { timer = function(ms, fn)
+      local timer = ports.uv.new_timer()
+      timer:start(ms, 0, fn)
+      return function() timer:close() end
+    end }
+  end)
+
+  before_each(function()
+    local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
+    base = ("%s/efr-git-code-spec.%d"):format(assert(ports.fs.realpath(top)), ports.sys.getpid())
+    for _, name in ipairs({ "p", "home", "config", "data", "state", "runtime", "plain", "r" }) do
+      assert(ports.fs.mkdirs(base .. "/" .. name, 448))
+    end
+    env = { PATH = "/usr/bin:/bin", HOME = base .. "/home", GIT_CONFIG_NOSYSTEM = "1" }
+    machine = { home = base .. "/home", project_roots = { base .. "/r" } }
+    budget = 20000
+    shell("cd p && git init -q -b main && mkdir d && echo x > d/f && echo x > g && git add .")
+    git("commit -qm one")
+  end)
+
+  after_each(function() ports.fs.rmtree(base) end)
+
+  it("is clean in a plain repository, below it, and outside of every one", function()
+    assert.equal("clean", code())
+    assert.equal("clean", code(base .. "/p/d"))
+    assert.equal("clean", code(base .. "/plain"))
+  end)
+
+  -- Every key of the table, so that a new one is tested by being there.
+  it("is dirty by every code key of the repository, and names file and key", function()
+    local listed = {}
+    for key in pairs(keys.plain) do listed[#listed + 1] = key end
+    for key in pairs(keys.any_subsection) do
+      listed[#listed + 1] = (key:gsub("%.", ".a sub.", 1))
+    end
+    for section in pairs(keys.sections) do listed[#listed + 1] = section .. ".x.y" end
+    local kept = assert(ports.fs.read_file(base .. "/p/.git/config", 65536))
+    for _, key in ipairs(listed) do
+      local value = key:find("url$") and "ext::x" or key:find("^alias") and "!x"
+        or key:find("update$") and "!x" or "x"
+      git(("config '%s' '%s'"):format(key, value))
+      assert.equal(("dirty: %s of .git/config"):format(key), code())
+      write("p/.git/config", kept)
+    end
+    assert.equal("clean", code())
+  end)
+
+  it("sees what is included, of one work tree, and in other capitals", function()
+    git("config core.fsmonitor false")
+    assert.equal("clean", code())
+    write("p/.git/more", "[CORE]\n\tFsMonitor = x\n")
+    git("config includeIf.gitdir:/.path more")
+    assert.matches("^dirty: includeif%.gitdir:/%.path of %.git/config", code())
+    shell("cd p && git config --unset includeIf.gitdir:/.path")
+    git("config extensions.worktreeConfig true")
+    git("config --worktree core.pager x")
+    assert.equal("dirty: core.pager of .git/config.worktree", code())
+  end)
+
+  it("takes the user's own settings, unless they lead to where a call can write", function()
+    local function global(text, name)
+      write(name or "home/.gitconfig", text)
+      return code()
+    end
+    local key = "[core]\n\tpager = %s\n"
+    assert.equal("clean", global(key:format("less -F")))
+    assert.equal("clean", global(key:format("/usr/bin/less")))
+    assert.equal("clean", global("[alias]\n\tx = !./run\n"))
+    for _, value in ipairs({ "./x", "bin/x", base .. "/r/x", base .. "/p/x", "/tmp/x",
+      "sh -c " .. base .. "/r/x" }) do
+      assert.equal("dirty: core.pager of " .. base .. "/home/.gitconfig", global(key:format(value)))
+    end
+    assert.equal("clean", global("[core]\n\thooksPath = ~/hooks\n"))
+    assert.matches("^dirty: core.hookspath", global("[core]\n\thooksPath = hooks\n"))
+    global("[include]\n\tpath = ~/more\n")
+    assert.equal("clean", global(key:format("less"), "home/more"))
+    assert.equal("dirty: core.pager of " .. base .. "/home/more",
+      global(key:format("/tmp/x"), "home/more"))
+    assert.equal("clean", global("", "home/more"))
+    -- A file in a project, reached through a link.
+    write("r/config", key:format("less"))
+    assert(ports.fs.unlink(base .. "/home/.gitconfig"))
+    assert(ports.fs.symlink(base .. "/r/config", base .. "/home/.gitconfig"))
+    assert.matches("^dirty: core.pager", code())
+  end)
+
+  it("knows the one hook that a reading command runs", function()
+    write("p/.git/hooks/pre-commit", "#!/bin/sh\n", 493)
+    write("p/.git/hooks/post-index-change", "#!/bin/sh\n", 420)
+    assert.equal("clean", code())
+    assert(ports.fs.chmod(base .. "/p/.git/hooks/post-index-change", 493))
+    assert.equal("dirty: the hook post-index-change of " .. base .. "/p/.git/hooks", code())
+    -- The control: git does run it.
+    write("p/.git/hooks/post-index-change", "#!/bin/sh\ntouch ran\n", 493)
+    shell("cd p && touch g && git status")
+    assert.is_truthy(ports.fs.lstat(base .. "/p/ran"))
+  end)
+
+  it("looks into checked out submodules, at every depth", function()
+    shell("git init -q -b main r/inner && cd r/inner && echo x > f && git add . "
+      .. "&& git -c user.name=a -c user.email=a@b commit -qm one")
+    git("submodule add -q ../r/inner sub")
+    assert.equal("clean", code())
+    shell("cd p/sub && git config core.fsmonitor x")
+    assert.matches("^dirty: core.fsmonitor of .*/p/%.git/modules/sub/config$", code())
+    shell("cd p/sub && git config --unset core.fsmonitor")
+    assert.equal("clean", code())
+    -- One that only the index names, whose git directory lies in it.
+    shell("cd p && git init -q nested && cd nested && "
+      .. "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && "
+      .. "cd .. && git add nested && git -C nested config diff.external x")
+    assert.matches("^dirty: diff.external", code())
+  end)
+
+  it("reads the settings of a linked work tree where they are", function()
+    git("worktree add -q ../linked")
+    assert.equal("clean", code(base .. "/linked"))
+    git("config core.pager x")
+    assert.matches("^dirty: core.pager of .*/p/%.git/config$", code(base .. "/linked"))
+  end)
+
+  it("is not clean where it cannot know", function()
+    for name, line in pairs({
+      ["a linked .git"] = "mv p/.git r/g && ln -s ../r/g p/.git",
+      ["a .git file to nowhere"] = "rm -rf p/.git && echo gitdir: ../r/none > p/.git",
+      ["a bare repository"] = "rm -rf p && git init -q --bare p",
+      ["a git directory of another one"] = "echo ../../r > p/.git/commondir",
+      ["a damaged config"] = "echo '[' > p/.git/config",
+      ["a pipe for a config"] = "rm p/.git/config && mkfifo p/.git/config",
+      ["a submodule behind a link"] = "cd p && git update-index --add --cacheinfo "
+        .. "160000,0123456789012345678901234567890123456789,ln && ln -s ../r ln",
+    }) do
+      budget = name:find("pipe") and 150 or 20000
+      shell("cp -a p saved && " .. line)
+      assert.is_not.equal("clean", code(), name)
+      shell("rm -rf p && mv saved p")
+    end
+    budget = 20000
+    assert.equal("clean", code())
+    env.GIT_EXTERNAL_DIFF = "x"
+    assert.equal("unknown", code())
+    env.GIT_EXTERNAL_DIFF, env.GIT_AUTHOR_NAME = nil, "a"
+    assert.equal("clean", code())
+  end)
+
+  it("shows no control character of a key", function()
+    git("config 'diff.a\27[2J\xff.textconv' x")
+    assert.equal("dirty: diff.a?[2J?.textconv of .git/config", code())
+  end)
+
+  it("counts the tracked files of a directory", function()
+    assert.equal(1, ask("tracked", base .. "/p/d"))
+    assert.equal(2, ask("tracked", base .. "/p"))
+    shell("mkdir 'p/*' && touch 'p/*/new'")
+    assert.equal(0, ask("tracked", base .. "/p/*"))
+    assert.equal(0, ask("tracked", base .. "/plain"))
+    assert.is_nil(ask("tracked", base .. "/gone"))
+    shell("rm p/.git/index && mkfifo p/.git/index")
+    budget = 150
+    assert.is_nil(ask("tracked", base .. "/p/d"))
+  end)
+end)
