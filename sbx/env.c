@@ -122,6 +122,40 @@ static bool passes(const struct plan *plan, const char *entry)
     return !any_matches(&plan->secret, entry, len, true) && !has_url_password(sign + 1);
 }
 
+/* Whether value is a path at or below a place where the command can write. */
+static bool is_writable_place(const struct plan *plan, const char *value)
+{
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        const struct plan_mount *m = &plan->mounts[i];
+        bool writable = m->kind == MOUNT_OVERLAY || m->kind == MOUNT_ROOT ||
+                        m->kind == MOUNT_PRIVATE || m->kind == MOUNT_RUNTIME;
+        if (writable && (strcmp(value, m->path) == 0 || path_below(value, m->path)))
+            return true;
+    }
+    return false;
+}
+
+/* The value that a variable gets instead of its own, or NULL. */
+static const char *moved_to(const struct plan *plan, const char *entry)
+{
+    const char *sign = strchr(entry, '=');
+    for (size_t i = 0; sign && i + 1 < plan->move.count; i += 2) {
+        const char *name = plan->move.items[i];
+        size_t len = (size_t)(sign - entry);
+        if (strlen(name) == len && strncmp(name, entry, len) == 0)
+            return is_writable_place(plan, sign + 1) ? NULL : plan->move.items[i + 1];
+    }
+    return NULL;
+}
+
+static char *take_over(const struct plan *plan, const char *entry)
+{
+    const char *moved = moved_to(plan, entry);
+    if (!moved)
+        return xstrdup(entry);
+    return xasprintf("%.*s=%s", (int)strcspn(entry, "="), entry, moved);
+}
+
 char **env_build(const struct plan *plan, char *const *from)
 {
     size_t count = 0;
@@ -131,7 +165,7 @@ char **env_build(const struct plan *plan, char *const *from)
     size_t used = 0;
     for (size_t i = 0; i < count; i++)
         if (passes(plan, from[i]))
-            result[used++] = xstrdup(from[i]);
+            result[used++] = take_over(plan, from[i]);
     for (size_t i = 0; i + 1 < plan->set.count; i += 2)
         result[used++] = xasprintf("%s=%s", plan->set.items[i], plan->set.items[i + 1]);
     return result;

@@ -5,6 +5,7 @@
 #include "init.h"
 #include "landlock.h"
 #include "ns.h"
+#include "overlay.h"
 #include "plan.h"
 #include "report.h"
 #include "util.h"
@@ -209,6 +210,9 @@ static int run_plan(const struct plan *plan)
         args.records_fd = make_records();
     if (pipe2(status, O_CLOEXEC) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         die_errno("pipe");
+    stage("tool caches");
+    /* Pid 1 inherits it, so it is held until both have ended. */
+    CLEANUP_FD int lock = overlays_lock(plan);
     args.status_fd = status[1];
     args.lifeline_fd = lifeline[0];
     pid_t child = ns_clone();

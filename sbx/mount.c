@@ -8,6 +8,7 @@
 
 #include "mount_dev.h"
 #include "mount_util.h"
+#include "overlay.h"
 #include "util.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 /* One entry of the plan while it is built. */
 struct place {
     const struct plan_mount *entry; /* borrowed */
-    int source;                     /* detached clone, -1 when there is nothing to show */
+    int source; /* detached clone, the O_PATH of an overlay, or -1: nothing to show */
     bool is_dir;
     bool skip;
 };
@@ -34,7 +35,8 @@ struct builder {
     int pool;             /* O_PATH of the pool's root */
     int tmp_dir;          /* O_PATH of the backing directory of /tmp, on its own mount */
     int assets;           /* detached clone or -1 */
-    unsigned int masks;   /* bodies with places inside that were made */
+    struct overlays overlays;
+    unsigned int masks; /* bodies with places inside that were made */
     struct mount_result *result;
 };
 
@@ -82,8 +84,12 @@ static void open_source(struct builder *b, struct place *place)
     if (fstat(fd, &st) < 0)
         die_errno("stat %s", path);
     place->is_dir = S_ISDIR(st.st_mode);
-    if (kind == MOUNT_ROOT && !place->is_dir) {
+    if ((kind == MOUNT_ROOT || kind == MOUNT_OVERLAY) && !place->is_dir) {
         place->skip = true;
+        return;
+    }
+    if (kind == MOUNT_OVERLAY) {
+        place->source = steal_fd(&fd);
         return;
     }
     place->source = mount_clone(fd, path);
@@ -99,9 +105,10 @@ static void open_sources(struct builder *b)
         place->source = -1;
         place->is_dir = true;
         enum mount_kind kind = place->entry->kind;
-        if (writable_kind(kind) || kind == MOUNT_FLOOR)
+        if (writable_kind(kind) || kind == MOUNT_FLOOR || kind == MOUNT_OVERLAY)
             open_source(b, place);
     }
+    overlays_open(&b->overlays, b->plan);
     CLEANUP_FD int tmp = open_real(AT_FDCWD, b->plan->tmp, O_DIRECTORY);
     if (tmp < 0)
         die_errno("open %s", b->plan->tmp);
@@ -260,6 +267,23 @@ static void attach_source(struct builder *b, size_t index)
         remember_writable(b->result, path, PLACE_WRITABLE);
 }
 
+static void attach_overlay(struct builder *b, size_t index)
+{
+    struct place *place = &b->places[index];
+    const char *path = place->entry->path;
+    if (place->skip)
+        return;
+    CLEANUP_FD int lower = steal_fd(&place->source);
+    CLEANUP_FD int target = open_real(AT_FDCWD, path, O_DIRECTORY);
+    if (target < 0)
+        die_errno("open %s", path);
+    CLEANUP_FD int body = overlays_make(&b->overlays, b->pool, place->entry, lower);
+    if (body < 0)
+        return;
+    mount_attach(body, target, path);
+    remember_writable(b->result, path, PLACE_WRITABLE);
+}
+
 static void attach_all(struct builder *b)
 {
     for (size_t i = 0; i < b->plan->mount_count; i++) {
@@ -272,6 +296,9 @@ static void attach_all(struct builder *b)
             break;
         case MOUNT_RUNTIME:
             attach_runtime(b, i);
+            break;
+        case MOUNT_OVERLAY:
+            attach_overlay(b, i);
             break;
         case MOUNT_ROOT:
         case MOUNT_PIN:

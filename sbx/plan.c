@@ -12,6 +12,7 @@
 #define MAX_MOUNTS 1024
 #define MAX_LIST 4096
 #define MAX_PATH 4095
+#define MAX_NAME 255
 
 struct reader {
     const char *at;
@@ -147,6 +148,21 @@ static int on_assets(struct reader *r, struct plan *plan, const char *const *fie
     return set_path(r, &plan->assets, "assets", field[0]);
 }
 
+/* One part of a path: no slash, not "." or "..". */
+static bool name_is_plain(const char *name)
+{
+    return name[0] && strlen(name) <= MAX_NAME && !strchr(name, '/') &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int on_layers(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (!name_is_plain(field[1]))
+        return refuse(r, "layers: not a plain name: %.200s", field[1]);
+    plan->layers_name = field[1];
+    return set_path(r, &plan->layers, "layers", field[0]);
+}
+
 static int on_records(struct reader *r, struct plan *plan, const char *const *field)
 {
     if (strcmp(field[0], "1") != 0)
@@ -213,6 +229,21 @@ static int on_runtime(struct reader *r, struct plan *plan, const char *const *fi
     return on_mount(r, plan, MOUNT_RUNTIME, field[0]);
 }
 
+static int on_overlay(struct reader *r, struct plan *plan, const char *const *field)
+{
+    bool kept = strcmp(field[1], "tmp") != 0;
+    if (!plan->layers)
+        return refuse(r, "overlay before layers");
+    if (!name_is_plain(field[1]))
+        return refuse(r, "overlay: not a plain name: %.200s", field[1]);
+    if (on_mount(r, plan, MOUNT_OVERLAY, field[0]) < 0)
+        return -1;
+    if (kept)
+        plan->mounts[plan->mount_count - 1].layer = field[1];
+    plan->keeps_layers |= kept;
+    return 0;
+}
+
 static int on_root(struct reader *r, struct plan *plan, const char *const *field)
 {
     return on_mount(r, plan, MOUNT_ROOT, field[0]);
@@ -252,6 +283,15 @@ static int on_set(struct reader *r, struct plan *plan, const char *const *field)
     return add(r, &plan->set, field[1]);
 }
 
+static int on_move(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (field[0][0] == '\0' || strchr(field[0], '='))
+        return refuse(r, "move: not a variable name: %.200s", field[0]);
+    if (add(r, &plan->move, field[0]) < 0)
+        return -1;
+    return add(r, &plan->move, field[1]);
+}
+
 static int on_arg(struct reader *r, struct plan *plan, const char *const *field)
 {
     return add(r, &plan->argv, field[0]);
@@ -267,7 +307,8 @@ static const struct keyword {
     {"mask", 1, on_mask},   {"private", 1, on_private}, {"runtime", 1, on_runtime},
     {"root", 1, on_root},   {"pin", 1, on_pin},         {"floor", 1, on_floor},
     {"unset", 1, on_unset}, {"secret", 1, on_secret},   {"keep", 1, on_keep},
-    {"set", 2, on_set},     {"arg", 1, on_arg},
+    {"set", 2, on_set},     {"arg", 1, on_arg},         {"layers", 2, on_layers},
+    {"move", 2, on_move},   {"overlay", 2, on_overlay},
 };
 
 static const struct keyword *find_keyword(const char *name)
@@ -344,6 +385,7 @@ void plan_finish(struct plan *plan)
     free(plan->secret.items);
     free(plan->keep.items);
     free(plan->set.items);
+    free(plan->move.items);
     free(plan->argv.items);
     memset(plan, 0, sizeof *plan);
 }

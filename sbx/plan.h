@@ -15,6 +15,7 @@ enum mount_kind {
     MOUNT_MASK,    /* empty directory or file */
     MOUNT_PRIVATE, /* /tmp or /var/tmp of the conversation */
     MOUNT_RUNTIME, /* the call's own runtime directory */
+    MOUNT_OVERLAY, /* a tool's cache: writes go to a layer */
     MOUNT_ROOT,    /* writable */
     MOUNT_PIN,     /* writable, but a mount of its own, so it cannot be renamed away */
     MOUNT_FLOOR,   /* read-only */
@@ -23,6 +24,8 @@ enum mount_kind {
 struct plan_mount {
     enum mount_kind kind;
     const char *path; /* borrowed from the plan's bytes, as all strings here */
+    const char
+        *layer; /* of an overlay: its name in LAYERS/cache, or NULL: for this call */
 };
 
 struct plan_list {
@@ -34,16 +37,20 @@ struct plan {
     const char *nonce; /* 32 hex digits */
     unsigned int uid;
     const char *cwd;
-    const char *tmp;     /* backing directory of the private /tmp and /var/tmp */
-    const char *assets;  /* directory shown as RUNTIME/efr-sbx, or NULL */
-    const char *runtime; /* path of the MOUNT_RUNTIME entry */
-    bool records; /* descriptor 3 of the command is a file that the launcher keeps */
+    const char *tmp;         /* backing directory of the private /tmp and /var/tmp */
+    const char *assets;      /* directory shown as RUNTIME/efr-sbx, or NULL */
+    const char *runtime;     /* path of the MOUNT_RUNTIME entry */
+    const char *layers;      /* the conversation's directory; NULL without overlays */
+    const char *layers_name; /* of this call, for layers that memory cannot hold */
+    bool keeps_layers; /* an overlay has a layer in LAYERS/cache, which is to be locked */
+    bool records;      /* descriptor 3 of the command is a file that the launcher keeps */
     struct plan_mount *mounts; /* owned; sorted by depth, then kind */
     size_t mount_count;
     struct plan_list unset;  /* variable patterns that go */
     struct plan_list secret; /* the same without regard to case, unless kept */
     struct plan_list keep;   /* patterns that secret does not take */
     struct plan_list set;    /* name, value, name, value, ... */
+    struct plan_list move;   /* the same, for variables that name no writable place */
     struct plan_list argv;   /* NULL-terminated */
 };
 

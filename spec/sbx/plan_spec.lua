@@ -232,8 +232,12 @@ describe("sbx.plan", function()
   end)
 
   it("makes the golden plan, which the launcher's own tests read too", function()
-    local fields = assert(plan.build(world.spec(nil, {
+    local fields = assert(plan.build(world.spec({
+      caches = { "/home/u/.cache", "/home/u/.npm" }, cache_mode = "tmp", keep_downloads = true,
+      layers = "/home/u/.local/state/efr/sandbox/c1", layers_name = "k1",
+    }, {
       ["/home/u/p/app/.git"] = "dir", ["/home/u/p/app/.git/config"] = "file",
+      ["/home/u/.cache"] = "dir", ["/home/u/.npm"] = "dir",
     })))
     local path = (os.getenv("EFR_SOURCE") or ".") .. "/tests/golden/sbx/plan"
     local file = assert(io.open(path, "rb"))

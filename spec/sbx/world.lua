@@ -80,7 +80,8 @@ end
 ---The mounts of a built plan as "kind path" strings, in order.
 function M.mounts(fields)
   local kinds = {
-    mask = true, private = true, runtime = true, root = true, pin = true, floor = true,
+    mask = true, private = true, runtime = true, overlay = true, root = true, pin = true,
+    floor = true,
   }
   local out = {}
   for i = 3, #fields - 1 do

@@ -100,11 +100,15 @@ sorted_mounts() {
         kind=${line%% *} path=${line#* }
         local slashes=${path//[^\/]/} rank=0
         case $kind in
-            mask) rank=0 ;; private) rank=1 ;; runtime) rank=2 ;; root) rank=3 ;; pin) rank=4 ;;
-            floor) rank=5 ;;
+            mask) rank=0 ;; private) rank=1 ;; runtime) rank=2 ;; overlay) rank=3 ;;
+            root) rank=4 ;; pin) rank=5 ;; floor) rank=6 ;;
         esac
         printf '%04d %d %s %s\n' ${#slashes} $rank "$kind" "$path"
-    done | sort | while read -r _ _ kind path; do printf '%s\0' "$kind" "$path"; done
+    done | sort | while read -r _ _ kind path; do
+        # Of an overlay: "path layer".
+        [ "$kind" != overlay ] || printf '%s\0' "$kind" "${path% *}" "${path##* }"
+        [ "$kind" = overlay ] || printf '%s\0' "$kind" "$path"
+    done
 }
 
 # sbx ARG...: runs ARG contained; output in OUT, status in STATUS.

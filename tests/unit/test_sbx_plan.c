@@ -41,6 +41,22 @@ static void golden_plan(void **state)
     assert_string_equal(plan.argv.items[0], "/usr/bin/zsh");
     assert_null(plan.argv.items[plan.argv.count]);
     assert_int_equal(plan.mounts[plan.mount_count - 1].kind, MOUNT_FLOOR);
+    assert_string_equal(plan.layers, "/home/u/.local/state/efr/sandbox/c1");
+    assert_string_equal(plan.layers_name, "k1");
+    assert_true(plan.keeps_layers);
+    size_t overlays = 0;
+    for (size_t i = 0; i < plan.mount_count; i++) {
+        if (plan.mounts[i].kind != MOUNT_OVERLAY)
+            continue;
+        overlays++;
+        if (strcmp(plan.mounts[i].path, "/home/u/.npm") == 0)
+            assert_string_equal(plan.mounts[i].layer, "home%u%.npm");
+        else
+            assert_null(plan.mounts[i].layer);
+    }
+    assert_int_equal(overlays, 2);
+    assert_string_equal(plan.move.items[0], "CCACHE_DIR");
+    assert_string_equal(plan.move.items[1], "/home/u/.cache/ccache");
     plan_finish(&plan);
 }
 
@@ -68,6 +84,18 @@ static const struct refusal {
         "/tmp and /var/tmp are not both private"),
     ROW(HEAD MOUNTS "set\0A\0", "set has too few fields"),
     ROW(HEAD MOUNTS "set\0A=B\0c\0" TAIL, "set: not a variable name: A=B"),
+    ROW(HEAD MOUNTS "overlay\0/a\0tmp\0" TAIL, "overlay before layers"),
+    ROW(HEAD "layers\0/l\0k\0overlay\0/a\0..\0" TAIL, "overlay: not a plain name: .."),
+    ROW(HEAD "layers\0/l\0k\0overlay\0/a\0b/c\0" TAIL, "overlay: not a plain name: b/c"),
+    ROW(HEAD "layers\0/l\0\0" TAIL, "layers: not a plain name: "),
+    ROW(HEAD "layers\0/l/../x\0k\0" TAIL,
+        "layers is not an absolute, normal path: /l/../x"),
+    ROW(HEAD "layers\0/l\0k\0layers\0/l\0k\0" TAIL, "layers is given twice"),
+    ROW(HEAD "layers\0/l\0k\0overlay\0/dev/shm\0tmp\0" TAIL,
+        "/dev/shm lies in a tree of the kernel"),
+    ROW(HEAD "layers\0/l\0k\0root\0/a\0overlay\0/b\0tmp\0" TAIL,
+        "mounts are not sorted at /b"),
+    ROW(HEAD MOUNTS "move\0\0/x\0" TAIL, "move: not a variable name: "),
     ROW(HEAD MOUNTS "records\0yes\0" TAIL, "records is not 1"),
     ROW(HEAD "root\0/a/\0" TAIL, "not an absolute, normal path: /a/"),
     ROW(HEAD "root\0/a//b\0" TAIL, "not an absolute, normal path: /a//b"),

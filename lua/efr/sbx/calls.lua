@@ -7,6 +7,7 @@
 -- line, state, child.zsh), and what the launcher leaves: started, records, result. The nonce is
 -- known to efrd and the launcher only, so nothing inside can write a result that counts.
 
+local caches = require "efr.sbx.caches"
 local describe = require "efr.sbx.describe"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
@@ -81,6 +82,10 @@ local function write_plan(self, opts, call)
   local fields, bytes
   fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
+  local ok
+  ok, err, code = caches.prepare(self.app.ports.fs, spec.layers, call.mounts)
+  if not ok then return nil, err, code end
+  call.layer = ("%s/layers/%s"):format(spec.layers, opts.call_id)
   bytes, err, code = plan.encode(fields)
   if not bytes then return nil, err, code end
   return write_new(self.app.ports.uv, call.dir .. "/plan", bytes)
@@ -124,6 +129,7 @@ end
 ---@field scratch string?
 ---@field extra_write string[]?  more write roots of this call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
+---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it
 ---runs directly in the hidden shell.
@@ -238,8 +244,9 @@ function Call:result()
   return out
 end
 
----Removes the directory of the call.
+---Removes the directory of the call and its layers.
 function Call:cleanup()
+  if self.layer then self.calls.app.ports.fs.rmtree(self.layer) end
   return self.calls.app.ports.fs.rmtree(self.dir)
 end
 

@@ -144,7 +144,8 @@ local function child_argv(self, spec)
   return { zsh, "-f", inside .. "/child.zsh", inside }
 end
 
-local function private_tmp(self, conversation_id)
+-- The conversation's directory below the state root, and the backing of /tmp in it.
+local function conversation_dirs(self, conversation_id)
   local fs = self.app.ports.fs
   local dir, err, code = M.make_dir(fs,
     ("%s/sandbox/%s/tmp"):format(self.app.paths.state, conversation_id))
@@ -152,7 +153,7 @@ local function private_tmp(self, conversation_id)
   local ok
   ok, err, code = fs.chmod(dir, TMP_MODE)
   if not ok then return nil, err, code end
-  return dir
+  return { tmp = dir, base = dir:match("^(.*)/tmp$") }
 end
 
 -- Files of the registered projects, and of what this call may write, that are hidden for their
@@ -214,16 +215,19 @@ function M.spec(self, opts, nonce, assets)
   local fs, config, uid = app.ports.fs, app.config, app.ports.sys.getuid()
   local cwd, err = fs.realpath(opts.cwd)
   if not cwd then return nil, ("the directory %s: %s"):format(opts.cwd, err), "EFR_SANDBOX" end
-  local tmp, code
-  tmp, err, code = private_tmp(self, opts.conversation_id)
-  if not tmp then return nil, err, code end
+  local dirs, code
+  dirs, err, code = conversation_dirs(self, opts.conversation_id)
+  if not dirs then return nil, err, code end
   local spec = {
     uid = uid, nonce = nonce, cwd = cwd, home = self.home, env = app.env, paths = app.paths,
-    tmp = tmp, xrt = runtime_place(self), project_root = opts.project_root,
+    tmp = dirs.tmp, layers = dirs.base, layers_name = opts.call_id,
+    xrt = runtime_place(self), project_root = opts.project_root,
     scratch = opts.scratch, extra_write = opts.extra_write,
     write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
     secret_paths = config:get("permissions.secret_paths"), protect = config:get("sandbox.protect"),
-    hidden_files = hidden_files(self, opts),
+    hidden_files = hidden_files(self, opts), caches = config:get("sandbox.caches"),
+    cache_mode = opts.cache_mode or config:get("sandbox.cache_mode"),
+    keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     homes = uid == 0 and all_homes(fs) or nil,
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),

@@ -131,19 +131,21 @@ local function check_roots(spec, roots, floor, real)
   return true
 end
 
----The floors inside the roots, as mounts {kind, path}.
+---The floors inside the roots and overlays, as mounts {kind, path}.
 ---@param spec efr.sbx.Spec
 ---@param roots {path: string, name: string}[]
+---@param overlays {path: string}[]  a link in one is replaced for nobody else, so it may be
 ---@return {kind: string, path: string, group: string}[]? floors
 ---@return string? err  why the call is refused
-function M.collect(spec, roots)
+function M.collect(spec, roots, overlays)
   local out, known = {}, {}
   for _, floor in ipairs(M.candidates(spec, roots)) do
     local seen = spec.look(floor.path)
     if seen then
       local ok, err = check_roots(spec, roots, floor, seen.real)
       if not ok then return nil, err end
-      if not known[seen.real] and root_over(roots, seen.real) then
+      local place = root_over(roots, seen.real) or root_over(overlays, seen.real)
+      if not known[seen.real] and place then
         known[seen.real] = true
         out[#out + 1] = { kind = "floor", path = seen.real, group = floor.group }
       end

@@ -3,10 +3,11 @@
 -- Must not know: the disk (asked through the spec's functions) or the kernel.
 -- Runs in efrd. Pure but for those functions.
 --
--- Policy: masks, roots, checks, private directories, git pins, floors; then sorted by depth, and
--- at equal depth by kind, so that a deeper rule always lies on top: a mask beats a floor, a floor
--- beats a root. Whatever cannot be made as described refuses the call; nothing is left out.
+-- Policy: masks, roots, checks, caches, private directories, pins, floors; then sorted by depth,
+-- and at equal depth by kind, so that a deeper rule always lies on top: a mask beats a floor, a
+-- floor beats a root. Whatever cannot be made as described refuses the call; nothing is left out.
 
+local caches = require "efr.sbx.caches"
 local environment = require "efr.sbx.environment"
 local masks_of = require "efr.sbx.masks"
 local paths = require "efr.perm.paths"
@@ -18,7 +19,9 @@ M.VERSION = "1"
 M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
 local OWN <const> = { mask = true, private = true, runtime = true }
-local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, floor = 5 }
+local RANK <const> = {
+  mask = 0, private = 1, runtime = 2, overlay = 3, root = 4, pin = 5, floor = 6,
+}
 
 ---@class efr.sbx.Look  what a path is
 ---@field real string  all links resolved
@@ -45,6 +48,11 @@ local RANK <const> = { mask = 0, private = 1, runtime = 2, root = 3, pin = 4, fl
 ---@field masks string[]?  of the settings
 ---@field secret_paths string[]?  of the settings
 ---@field protect string[]?  of the settings: more floors
+---@field caches string[]?  of the settings
+---@field cache_mode string?  "tmp", "overlay" or "readonly" (default)
+---@field keep_downloads boolean?
+---@field layers string?  the conversation's directory; with layers_name, unless readonly
+---@field layers_name string?  of this call, for layers that memory cannot hold
 ---@field hidden_files string[]?  of projects, for their names
 ---@field unmask string[]?  hidden real paths that a grant of this call shows
 ---@field env_deny string[]?
@@ -137,7 +145,8 @@ local function collect_mounts(spec)
   if not roots then return nil, err end
   ok, err = masks_of.check_links(spec, masks, roots)
   if not ok then return nil, err end
-  floors, err = roots_of.floors(spec, roots)
+  local overlays = caches.collect(spec, masks, roots)
+  floors, err = roots_of.floors(spec, roots, overlays, caches.pins(spec, overlays, roots))
   if not floors then return nil, err end
   ok, err = check_cwd(spec, masks, roots, back)
   if not ok then return nil, err end
@@ -152,12 +161,13 @@ local function collect_mounts(spec)
     mounts[#mounts + 1] = { kind = "floor", path = path, back = true }
   end
   for _, root in ipairs(roots) do mounts[#mounts + 1] = { kind = "root", path = root.path } end
+  table.move(overlays, 1, #overlays, #mounts + 1, mounts)
   table.move(floors, 1, #floors, #mounts + 1, mounts)
-  return M.sort(without_masked(mounts, masks))
+  return M.sort(without_masked(mounts, masks)), nil, overlays
 end
 
 local function check_paths(spec, mounts)
-  for _, path in ipairs({ spec.cwd, spec.tmp, spec.xrt, spec.assets }) do
+  for _, path in ipairs({ spec.cwd, spec.tmp, spec.xrt, spec.layers or "/", spec.assets }) do
     if not is_normal(path) then return nil, path .. " is not an absolute, normal path" end
   end
   for _, mount in ipairs(mounts) do
@@ -185,10 +195,10 @@ end
 ---@return {kind: string, path: string}[]? mounts  with fields: what was planned, sorted
 function M.build(spec)
   spec = resolved(spec)
-  local ok, err, mounts
+  local ok, err, mounts, overlays
   ok, err = check_path_variable(spec.env.PATH or "/usr/bin:/bin")
   if not ok then return nil, err, "EFR_SANDBOX" end
-  mounts, err = collect_mounts(spec)
+  mounts, err, overlays = collect_mounts(spec)
   if not mounts then return nil, err, "EFR_SANDBOX" end
   ok, err = check_paths(spec, mounts)
   if not ok then return nil, err, "EFR_SANDBOX" end
@@ -199,7 +209,8 @@ function M.build(spec)
   add("nonce", spec.nonce, "uid", ("%d"):format(spec.uid), "cwd", spec.cwd, "tmp", spec.tmp)
   if spec.assets then add("assets", spec.assets) end
   if spec.records then add("records", "1") end
-  for _, mount in ipairs(mounts) do add(mount.kind, mount.path) end
+  add(table.unpack(caches.fields(spec, overlays)))
+  for _, mount in ipairs(mounts) do add(mount.kind, mount.path, mount.layer) end
   add(table.unpack(environment.fields(spec)))
   for _, arg in ipairs(spec.argv) do add("arg", arg) end
   add("end")

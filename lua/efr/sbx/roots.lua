@@ -125,13 +125,15 @@ local function check_roots(roots, floors)
   return true
 end
 
----Floors and pins inside the roots, as mounts {kind, path}.
+---Floors and pins inside the roots and overlays, as mounts {kind, path}.
 ---@param spec efr.sbx.Spec
 ---@param roots {path: string, name: string}[]
+---@param overlays {path: string}[]
+---@param more {kind: string, path: string}[]  other floors
 ---@return {kind: string, path: string}[]? floors
 ---@return string? err
-function M.floors(spec, roots)
-  local out = {}
+function M.floors(spec, roots, overlays, more)
+  local out = table.move(more, 1, #more, 1, {})
   for _, root in ipairs(roots) do
     local ok, err = git_pins(out, spec, roots, root)
     if not ok then return nil, err end
@@ -139,7 +141,7 @@ function M.floors(spec, roots)
   local ok, err = check_roots(roots, out)
   if not ok then return nil, err end
   local floors
-  floors, err = floors_of.collect(spec, roots)
+  floors, err = floors_of.collect(spec, roots, overlays)
   if not floors then return nil, err end
   return table.move(floors, 1, #floors, #out + 1, out)
 end

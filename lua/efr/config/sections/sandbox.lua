@@ -51,7 +51,17 @@ return {
         "~/.local/share/pnpm/store", "~/.m2/repository", "~/.gradle/caches",
       },
       check = no_wide_root,
-      doc = "Caches of tools: in auto, a shell command that writes in one is not asked about.",
+      doc = "Caches of tools: contained commands write there, in a layer of their own.",
+    },
+    {
+      name = "cache_mode", type = "choice", default = "tmp",
+      choices = { "tmp", "overlay", "readonly" },
+      doc = "tmp: such writes vanish with the call. overlay: the conversation keeps them. "
+        .. "readonly: caches cannot be written.",
+    },
+    {
+      name = "keep_downloads", type = "boolean", default = false,
+      doc = "In tmp mode, keeps downloads of cargo, go, npm, bun and pnpm for the conversation.",
     },
     {
       name = "mask", type = "list", items = { type = "path" }, default = {},

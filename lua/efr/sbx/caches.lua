@@ -1,0 +1,185 @@
+-- Owns: which caches of tools a call can write, what stays read-only inside them, whose layer
+-- takes the writes, and where variables of caches point.
+-- Must not know: the disk (asked through `look`) or how an overlay is mounted.
+-- Runs in efrd. Pure but for that function; prepare makes the directories of kept layers.
+--
+-- Policy: a cache is the real directory behind an entry of sandbox.caches. It gets no overlay when
+-- it is missing, hidden, at or inside a write root, inside another cache, a directory of
+-- programs, or so wide that it holds the home directory. Masks, floors and pins lie on top.
+-- tmp: writes vanish with the call. overlay: the conversation keeps them. readonly: none.
+-- keep_downloads: in tmp mode, the caches of downloads are kept as in overlay mode.
+-- A pin is a floor: what programs run or read as settings, and every directory on PATH.
+
+local masks_of = require "efr.sbx.masks"
+local paths = require "efr.perm.paths"
+
+local M = {}
+
+-- Below the home directory.
+M.DOWNLOADS = { ".cargo", "go/pkg/mod", ".npm", ".bun/install/cache", ".local/share/pnpm/store" }
+M.PINS = {
+  { dir = ".cargo", variable = "CARGO_HOME", names = { "bin", "config.toml", "config", "env" } },
+  { dir = ".rustup", variable = "RUSTUP_HOME", names = { "settings.toml" } },
+}
+-- Variables that move a cache; outside of every writable place they lead below ~/.cache.
+M.VARIABLES = { CCACHE_DIR = "ccache", SCCACHE_DIR = "sccache", ZIG_GLOBAL_CACHE_DIR = "zig" }
+local ORDER <const> = { "CCACHE_DIR", "SCCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR" }
+local MAX_NAME <const> = 255
+local DIR_MODE <const> = 448 -- 0700
+
+---The name of a cache's layer: the parts of its path joined by %.
+---@param path string  absolute and normal
+---@return string
+function M.name(path)
+  return (path:sub(2):gsub("%%", "%%25"):gsub("/", "%%"))
+end
+
+local function over(places, path)
+  for _, place in ipairs(places) do
+    if paths.within(path, place.path) then return place end
+  end
+  return nil
+end
+
+-- Directories of programs, real.
+local function program_dirs(spec)
+  local out = {}
+  for entry in ((spec.env.PATH or "") .. ":"):gmatch("([^:]*):") do
+    local seen = entry:sub(1, 1) == "/" and spec.look(entry)
+    if seen and seen.type == "dir" then out[#out + 1] = seen.real end
+  end
+  return out
+end
+
+local function in_own_tree(path)
+  for _, tree in ipairs({ "/tmp", "/var/tmp", table.unpack(masks_of.KERNEL_TREES) }) do
+    if paths.within(path, tree) then return true end
+  end
+  return false
+end
+
+local function is_usable(spec, real, masks, roots, programs)
+  if paths.within(spec.real_home, real) or in_own_tree(real) then return false end
+  for _, dir in ipairs(programs) do
+    if paths.within(real, dir) then return false end
+  end
+  return not (masks_of.over(masks, real) or over(roots, real))
+end
+
+-- Real directories without those inside another one, shorter paths first.
+local function outermost(found)
+  table.sort(found, function(a, b)
+    if #a.path ~= #b.path then return #a.path < #b.path end
+    return a.path < b.path
+  end)
+  local out = {}
+  for _, cache in ipairs(found) do
+    local outer = over(out, cache.path)
+    if not outer then out[#out + 1] = cache end
+  end
+  return out
+end
+
+local function is_kept(spec, path)
+  if spec.cache_mode == "overlay" then return true end
+  if not spec.keep_downloads then return false end
+  for _, name in ipairs(M.DOWNLOADS) do
+    local seen = spec.look(spec.home .. "/" .. name)
+    if seen and seen.real == path then return true end
+  end
+  return false
+end
+
+---The overlays of a call. layer is "tmp", or the name of a kept layer.
+---@param spec efr.sbx.Spec
+---@param masks {path: string}[]
+---@param roots {path: string}[]
+---@return {kind: string, path: string, layer: string}[] overlays
+function M.collect(spec, masks, roots)
+  if (spec.cache_mode or "readonly") == "readonly" then return {} end
+  local found, programs = {}, program_dirs(spec)
+  for _, entry in ipairs(spec.caches or {}) do
+    local seen = spec.look(entry)
+    if seen and seen.type == "dir" and is_usable(spec, seen.real, masks, roots, programs) then
+      found[#found + 1] = { kind = "overlay", path = seen.real }
+    end
+  end
+  local out = {}
+  for _, cache in ipairs(outermost(found)) do
+    cache.layer = is_kept(spec, cache.path) and M.name(cache.path) or "tmp"
+    -- A path too long for a name stays read-only.
+    if #cache.layer <= MAX_NAME then out[#out + 1] = cache end
+  end
+  return out
+end
+
+local function pin_candidates(spec)
+  local out = {}
+  for _, pins in ipairs(M.PINS) do
+    local moved = spec.env[pins.variable]
+    for _, dir in ipairs({ spec.home .. "/" .. pins.dir, moved }) do
+      for _, name in ipairs(dir:sub(1, 1) == "/" and pins.names or {}) do
+        local seen = spec.look(dir .. "/" .. name)
+        if seen then out[#out + 1] = seen.real end
+      end
+    end
+  end
+  return out
+end
+
+---The pins of a call, as floors, where something could be written.
+---@param spec efr.sbx.Spec
+---@param overlays {path: string}[]
+---@param roots {path: string}[]
+---@return {kind: string, path: string}[] floors
+function M.pins(spec, overlays, roots)
+  local out = {}
+  local function add(path, places)
+    local place = over(places, path)
+    if place and place.path ~= path then out[#out + 1] = { kind = "floor", path = path } end
+  end
+  for _, path in ipairs(program_dirs(spec)) do add(path, overlays) end
+  for _, path in ipairs(pin_candidates(spec)) do
+    add(path, overlays)
+    add(path, roots)
+  end
+  return out
+end
+
+---The plan's fields for the layers and the variables of caches.
+---@param spec efr.sbx.Spec
+---@param overlays {path: string}[]
+---@return string[] fields
+function M.fields(spec, overlays)
+  if #overlays == 0 then return {} end
+  local out = { "layers", spec.layers, spec.layers_name }
+  local cache = spec.look(spec.home .. "/.cache")
+  if cache and over(overlays, cache.real) then
+    for _, name in ipairs(ORDER) do
+      table.move({ "move", name, cache.real .. "/" .. M.VARIABLES[name] }, 1, 3, #out + 1, out)
+    end
+  end
+  return out
+end
+
+---Makes the directories of the kept layers of a plan.
+---@param fs table
+---@param layers string  the conversation's directory
+---@param mounts {kind: string, layer: string?}[]
+---@return true? ok
+---@return string? err
+---@return string? code
+function M.prepare(fs, layers, mounts)
+  for _, mount in ipairs(mounts) do
+    if mount.kind == "overlay" and mount.layer ~= "tmp" then
+      for _, part in ipairs({ "upper", "work" }) do
+        local dir = ("%s/cache/%s/%s"):format(layers, mount.layer, part)
+        local ok, err, code = fs.mkdirs_real(dir, DIR_MODE)
+        if not ok then return nil, err, code end
+      end
+    end
+  end
+  return true
+end
+
+return M
