@@ -155,6 +155,8 @@ static const char *mask_empty(void)
         return SKIPPED;
     for (size_t i = 0; i < facts.masked_count; i++) {
         const char *path = facts.masked[i];
+        if (lstat(path, &st) < 0 && errno == ENOENT)
+            continue; /* hidden with the directory above it */
         if (lstat(path, &st) < 0)
             return want(errno, 0);
         const char *seen = S_ISDIR(st.st_mode) ? empty_dir(path) : empty_file(path);

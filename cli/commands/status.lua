@@ -32,7 +32,9 @@ local function provider_words(provider, now_us)
 end
 
 local function sandbox_words(sandbox)
-  if not sandbox.available then
+  if sandbox.checking and not sandbox.available then
+    return "being checked"
+  elseif not sandbox.available then
     local reason = sandbox.reason or "unknown reason"
     return ("unavailable: %s; auto runs as cautious"):format(reason), sandbox.fix
   end
@@ -106,6 +108,9 @@ function M.run(_, env)
     row("sandbox", ready)
     if fix then
       row("", "fix: " .. fix)
+    end
+    if status.sandbox.warning then
+      row("", "warning: " .. status.sandbox.warning)
     end
   end
   env:out(table.concat(lines))

@@ -112,7 +112,7 @@ end
 local function result_words(call)
   local failed_setup = setup_error(call)
   if failed_setup then
-    return "the sandbox could not start: " .. failed_setup, true
+    return ("the sandbox could not start: %s; nothing of it ran"):format(failed_setup), true
   end
   local refused = refusal_words(call)
   if refused then
@@ -207,6 +207,9 @@ function M.settings_notes(settings)
   if fallback then
     notes[#notes + 1] = ("%s is not available here; this turn runs as %s: %s"):format(
       fallback.asked or "the mode", settings.mode or "another mode", fallback.reason or "")
+    if (fallback.reason or ""):find("^the sandbox is not available") then
+      notes[#notes] = notes[#notes] .. "; what mends it: efr sandbox check"
+    end
   end
   return notes
 end

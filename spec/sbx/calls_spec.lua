@@ -1,5 +1,5 @@
 -- The calls of the daemon with the real launcher: a line, its result, state that lasts from call to
--- call, refusals, the probe. Needs efr's own Lua state (C modules); the bytes of a result are
+-- call, refusals. Needs efr's own Lua state (C modules); the bytes of a result are
 -- checked without it.
 local calls = require "efr.sbx.calls"
 
@@ -40,7 +40,6 @@ local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/b
 if not has_modules then return end
 
 describe("sbx.calls with the launcher", function()
-  local async = require "efr.util.async"
   local base, app, sandbox, count
 
   local function run_lines(launcher, dir)
@@ -199,35 +198,5 @@ describe("sbx.calls with the launcher", function()
     assert.are.equal("print 'x'\n", app.ports.fs.read_file(call.line_path, 100))
     assert.is_nil(call:result())
     call:cleanup()
-  end)
-
-  it("probes once and remembers", function()
-    async.setup({
-      timer = function(ms, fn)
-        local timer = app.ports.uv.new_timer()
-        timer:start(ms, 0, fn)
-        return function()
-          if not timer:is_closing() then timer:close() end
-        end
-      end,
-      on_error = error,
-    })
-    local status
-    async.spawn(function() status = sandbox:status() end)
-    local waited = 0
-    while not status and waited < 1000 do
-      app.ports.uv.run("once")
-      waited = waited + 1
-    end
-    assert.are.equal(nil, status.reason)
-    assert.is_true(status.available)
-    assert.is_true(status.landlock_abi >= 2)
-    assert.are.equal(1, sandbox.probes)
-  end)
-
-  it("says why it is off", function()
-    app.settings["sandbox.enabled"] = false
-    assert.are.same({ available = false, reason = "sandbox.enabled is false" }, sandbox:status())
-    app.settings["sandbox.enabled"] = nil
   end)
 end)

@@ -328,6 +328,7 @@ function M.new(opts)
     },
     sandbox = {
       status = function() return opts.status or { available = true } end,
+      check_again = function() world.checked_again = (world.checked_again or 0) + 1 end,
       prepare = function(_, spec)
         world.prepared[#world.prepared + 1] = spec
         if world.refuse_sandbox then return nil, world.refuse_sandbox, "EFR_SANDBOX" end

@@ -95,9 +95,10 @@ describe("tools.shell", function()
     assert.equal("[the command still runs after 30 s and goes on in the hidden shell; it printed "
       .. "nothing so far]", run({ outcome = "timeout", output = "" }).output)
     local setup = { outcome = "setup_failed", output = "", setup_error = "no user namespaces" }
-    assert.equal("[the sandbox could not start: no user namespaces]",
+    assert.equal("[the sandbox could not start: no user namespaces; nothing of it ran]",
       run(setup, { launch = "contained" }).output)
-    assert.equal("[the command could not start: no user namespaces]", run(setup).output)
+    assert.equal("[the command could not start: no user namespaces; nothing of it ran]",
+      run(setup).output)
     assert.same({
       output = "[the hidden shell is busy: it shows no prompt. The command did not run.]",
       is_error = true,

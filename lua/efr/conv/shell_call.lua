@@ -9,6 +9,11 @@ local trusted = require "efr.perm.trusted"
 
 local M = {}
 
+-- Whether the sandbox still works is looked at again; nothing runs outside instead.
+local function look_again(app, call)
+  if call.launch == "contained" then app.sandbox:check_again() end
+end
+
 local function failed(call, message)
   call.setup_error = message
   return { outcome = "setup_failed", output = "", truncated = false, setup_error = message }
@@ -41,7 +46,10 @@ function M.run(turn, call, opts)
     launch = call.launch,
     named = named_paths(call),
   })
-  if not prepared then return failed(call, message) end
+  if not prepared then
+    look_again(app, call)
+    return failed(call, message)
+  end
   local hidden
   hidden, message = conv:shell()
   if not hidden then
@@ -62,6 +70,7 @@ function M.run(turn, call, opts)
   })
   call.stopped = result.outcome == "interrupted"
   call.setup_error = result.setup_error
+  if result.outcome == "setup_failed" then look_again(app, call) end
   if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   return result

@@ -272,9 +272,16 @@ local function serve(app)
   return write_daemon_json(app)
 end
 
+-- In the background: a start waits for no launch.
+local function probe_sandbox(app)
+  app.sandbox:settings_read()
+  app.sandbox:check_again()
+  return true
+end
+
 local START <const> = {
   find_roots, take_lock, read_daemon_id, load_config, load_projects, open_store, settle_last_run,
-  build_parts, watch_settings, serve,
+  build_parts, watch_settings, serve, probe_sandbox,
 }
 
 -- Text only, and only into the environment that the caller gives: for the script of the scripted

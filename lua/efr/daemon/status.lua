@@ -1,11 +1,13 @@
 -- What admin.status and the reload methods show of the daemon's settings, roots and providers.
--- Main thread of efrd; sandbox may wait for the first probe.
+-- Main thread of efrd; sandbox may wait a moment for a probe that runs.
+local async = require "efr.util.async"
 local lua_rules = require "efr.daemon.lua_rules"
 local secrets = require "efr.model.secrets"
 
 local M = {}
 
 local HOUR_US <const> = 3600 * 1000000
+local PROBE_WAIT_MS <const> = 200
 local KEY_PROVIDERS <const> = { ["openai-compatible"] = true }
 
 -- Names of the protocol for where a root comes from.
@@ -90,6 +92,9 @@ function M.reload(app)
   app.config:reload()
   app.projects:reload()
   lua_rules.reload(app)
+  if app.sandbox then
+    app.sandbox:settings_read()
+  end
   tell_terminals(app)
   local err = reload_error(app)
   return {
@@ -97,6 +102,25 @@ function M.reload(app)
     error = err,
     restart_needed = app.ports.json.array(app.config:restart_needed()),
     rules = lua_rules.files(app),
+  }
+end
+
+--- The sandbox as admin.status shows it. A probe that runs is given a moment, no more: whoever asks
+--- for the daemon's health must not wait for a launch that hangs.
+function M.sandbox(app)
+  local report, checking = app.sandbox:known()
+  if checking then
+    async.with_timeout(PROBE_WAIT_MS, function()
+      app.sandbox:status()
+    end)
+    report, checking = app.sandbox:known()
+  end
+  report = report or { available = false, reason = "it is being checked" }
+  local launcher = app.sandbox.launcher:describe()
+  return {
+    available = report.available, reason = report.reason, fix = report.fix,
+    backend = report.backend, landlock_abi = report.landlock_abi, checking = checking or nil,
+    launcher = launcher.copy, launcher_source = launcher.source, warning = launcher.warning,
   }
 end
 

@@ -9,6 +9,7 @@
 
 local caches = require "efr.sbx.caches"
 local describe = require "efr.sbx.describe"
+local launcher_of = require "efr.sbx.launcher"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
 local records = require "efr.sbx.records"
@@ -38,17 +39,6 @@ local function write_new(uv, path, bytes)
   uv.fs_close(fd)
   if written ~= #bytes then return nil, err or "short write of " .. path, code or "EIO" end
   return true
-end
-
--- The programs -----------------------------------------------------------------------------------
-
-local function find_launcher(ports)
-  local dir = ports.sys.exe_path():match("^(.*)/[^/]*$")
-  for _, path in ipairs({ dir .. "/efr-sbx", dir .. "/../lib/efr/efr-sbx" }) do
-    local real = ports.fs.realpath(path)
-    if real then return real end
-  end
-  return nil, "efr-sbx is not installed beside efrd", "EFR_SANDBOX"
 end
 
 -- Preparing --------------------------------------------------------------------------------------
@@ -130,6 +120,7 @@ end
 ---@field extra_write string[]?  more write roots of this call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
+---@field only_own boolean?  nothing of the projects is looked at (the probe)
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it
 ---runs directly in the hidden shell.
@@ -139,7 +130,7 @@ end
 ---@return string? code
 function Calls:prepare(opts)
   check_options(opts)
-  local launcher, err, code = find_launcher(self.app.ports)
+  local launcher, err, code = self.launcher:path()
   if not launcher then return nil, err, code end
   local dir
   dir, err, code = make_call_dir(self, opts)
@@ -257,17 +248,52 @@ function Calls:forget(conversation_id)
 end
 
 ---Whether contained calls work here (probe.status). Waits.
----@return {available: boolean, reason: string?, backend: string?, landlock_abi: integer?}
+---@return efr.sbx.Report
 function Calls:status()
   return probe.status(self)
 end
 
+---What is known of it without a wait.
+---@return efr.sbx.Report? report
+---@return boolean checking  a probe runs
+function Calls:known()
+  return probe.known(self)
+end
+
+---Looks again in the background: at the start, and after a launch that failed.
+function Calls:check_again()
+  probe.again(self)
+end
+
+-- What a probe's result depends on.
+local function settings_key(app)
+  local parts = {}
+  for _, entry in ipairs(app.config:all()) do
+    if entry.name:match("^sandbox%.") or entry.name == "permissions.secret_paths" then
+      local value = app.ports.json.encode({ entry.value }, { sort = true })
+      parts[#parts + 1] = entry.name .. "=" .. value
+    end
+  end
+  for _, project in ipairs(app.projects:list()) do parts[#parts + 1] = project.root end
+  return table.concat(parts, "\0")
+end
+
+---To be called after each reload: a change of [sandbox] or the projects makes a new probe.
+function Calls:settings_read()
+  local key = settings_key(self.app)
+  local changed = self.settings_key ~= nil and self.settings_key ~= key
+  self.settings_key = key
+  if changed then self:check_again() end
+end
+
 ---@param app table  the daemon
+---@param opts {in_place: boolean?}?  in_place: no trusted copy of the launcher (efr sandbox check)
 ---@return table calls
-function M.new(app)
+function M.new(app, opts)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, home = home, states = {}, searched = {}, runs = {}, probes = 0,
+    app = app, home = home, states = {}, searched = {}, runs = {}, probes = 0, wanted = 0,
+    launcher = launcher_of.new(app, opts),
   }, Calls)
 end
 

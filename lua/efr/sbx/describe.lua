@@ -160,6 +160,7 @@ end
 -- names. What a search found of directories that did not change serves the next one.
 local function hidden_files(self, opts)
   local app, out, kept = self.app, {}, {}
+  if opts.only_own then return out end
   local patterns = app.config:get("sandbox.mask_globs") or {}
   local key = table.concat(patterns, "\0")
   local old = self.searched.key == key and self.searched or {}

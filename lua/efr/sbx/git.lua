@@ -9,6 +9,7 @@
 -- entry of PATH where no contained call ever writes. Output counts as bytes that others chose.
 
 local async = require "efr.util.async"
+local launcher_of = require "efr.sbx.launcher"
 local paths = require "efr.perm.paths"
 
 local M = {}
@@ -66,13 +67,10 @@ local function find_git(self)
   return nil, "git is not installed where only the system writes", "EFR_GIT"
 end
 
-local function find_launcher(ports)
-  local dir = ports.sys.exe_path():match("^(.*)/[^/]*$")
-  for _, path in ipairs({ dir .. "/efr-sbx", dir .. "/../lib/efr/efr-sbx" }) do
-    local real = ports.fs.realpath(path)
-    if real then return real end
-  end
-  return nil, "efr-sbx is not installed", "EFR_GIT"
+-- In efrd the trusted copy, as for the calls.
+local function find_launcher(app)
+  if app.sandbox then return app.sandbox.launcher:path() end
+  return launcher_of.find(app.ports)
 end
 
 -- Places ------------------------------------------------------------------------------------------
@@ -269,8 +267,8 @@ function Git:run(what)
   local git, launcher
   git, err, code = find_git(self)
   if not git then return nil, err, code end
-  launcher, err, code = find_launcher(self.app.ports)
-  if not launcher then return nil, err, code end
+  launcher, err = find_launcher(self.app)
+  if not launcher then return nil, err, "EFR_GIT" end
   local timeout_ms = what.timeout_ms or M.TIMEOUT_MS
   local argv = arguments(git, what, timeout_ms)
   return async.await(function(resume)

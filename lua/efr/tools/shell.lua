@@ -128,7 +128,7 @@ local function setup_failed(result, call)
   local reason = result.setup_error or "no reason was given"
   local what = call.ctx.launch == "contained" and "the sandbox could not start"
     or "the command could not start"
-  return with_note(result.output or "", ("[%s: %s]"):format(what, reason)), true
+  return with_note(result.output or "", ("[%s: %s; nothing of it ran]"):format(what, reason)), true
 end
 
 local function fixed(note)

@@ -1,5 +1,5 @@
 -- admin.status: the daemon, its parts and where its files are.
--- Main thread of efrd; waits for the sandbox probe when none ran yet.
+-- Main thread of efrd; waits a moment for a probe of the sandbox that runs.
 local status = require "efr.daemon.status"
 local time = require "efr.util.time"
 local wire = require "efr.daemon.wire"
@@ -20,7 +20,7 @@ local function handler(app)
     providers = status.providers(app),
     roots = status.roots(app),
     config = status.config(app),
-    sandbox = app.sandbox:status(),
+    sandbox = status.sandbox(app),
   }
 end
 

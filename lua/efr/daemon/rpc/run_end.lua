@@ -12,6 +12,9 @@ local function handler(app, session, params)
   app.sandbox.runs[params.run_id] = nil
   local result, err = call:result()
   call:cleanup()
+  if not result or result.setup_error then
+    app.sandbox:check_again()
+  end
   if not result then -- the launcher was killed
     return { sandbox = { confined = true, setup_error = err } }
   end
