@@ -170,7 +170,8 @@ local function self_test_arguments(calls, work, mounts)
   local home = app.ports.fs.realpath(calls.home) or calls.home
   local argv = {
     work.program, "self-test", "--write", work.dir, "--outside", home,
-    "--socket", work.dir .. "/socket", "--abstract", work.name,
+    "--socket", "socket", -- from the call's directory: a whole path can be too long for an address
+    "--abstract", work.name,
     "--pid", tostring(app.ports.sys.getpid()), "--terminal", "yes",
   }
   for _, path in ipairs(masked(app, home, work, mounts)) do
