@@ -64,6 +64,16 @@ describe("conv.machine", function()
     assert.equal("allow", effect("read", "/home/u/p/app/src/env.c", {}))
   end)
 
+  it("gives one machine while nothing changes, and another one when a link does", function()
+    local links = { ["/home/u/.ssh"] = "/data/keys" }
+    local first = facts(links)
+    assert.equal(first, facts({ ["/home/u/.ssh"] = "/data/keys" }))
+    links["/home/u/.ssh"] = "/other"
+    assert.not_equal(first, facts(links))
+    assert.equal("deny", effect("read", "/other/id", links))
+    assert.equal("allow", effect("read", "/data/keys/id", links))
+  end)
+
   it("leaves a machine without sense to the engine, which denies", function()
     assert.equal("deny", effect("read", "/x", {}, "/"))
   end)

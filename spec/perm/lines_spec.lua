@@ -2,6 +2,8 @@
 -- network, floors, and properties over generated lines.
 local calls = require "spec.perm.calls"
 local engine = require "efr.perm.engine"
+local line_of = require "efr.perm.line"
+local read_only = require "efr.perm.read_only"
 
 local ORDER = { allow = 1, contain = 2, ask = 3, deny = 4 }
 
@@ -53,6 +55,30 @@ describe("perm.engine with lines", function()
     assert.equal("ask", cautious "cat ~/.bash_history")
     assert.equal("ask", cautious "cat $X")
     assert.equal("deny", cautious "cat a; cat ~/.netrc")
+  end)
+
+  it("takes with the strict reading exactly the lines that the wider one takes", function()
+    local facts = { git_code = { state = "clean" }, found = calls.FOUND }
+    local words = { "ls", "cat", "tail", "git", "status", "sed", "-n", "1p", "sort", "-o", "x", "*.c", "a*", "~",
+      "~/x", "'a b'", '"c"', "xargs", "echo", "cd", "ps", "aux", "-e", "uniq", "date", "tag", "-l", "\\;", "--",
+      "find", "-delete", "LC_ALL=C", "TZ=/x", "a=1", "2>&1", ">/dev/null", "<x", "<<<y", "=ls", "$x", "#c", "!" }
+    local joins = { " ", " ", " ", " ", " | ", "; ", " && ", " || ", "\n", " & " }
+    local seed, both = 7, 0
+    local function pick(list)
+      seed = (seed * 1103515245 + 12345) & 0x7fffffff
+      return list[(seed >> 8) % #list + 1]
+    end
+    for _ = 1, 20000 do
+      local pieces = {}
+      for i = 1, 1 + seed % 7 do pieces[i] = pick(words) .. pick(joins) end
+      local line = line_of.read(table.concat(pieces))
+      if line.ast then
+        local taken = read_only.judge(line.ast, facts)
+        assert.equal(taken, line_of.read_only(line, facts) ~= nil, line.text)
+        if taken and line.commands then both = both + 1 end
+      end
+    end
+    assert.is_true(both > 200, both)
   end)
 
   it("asks for git while it is not known what its configuration runs, and says so", function()

@@ -30,14 +30,14 @@ describe("a rules process that misbehaves", function()
   end
 
   local CASES <const> = {
-    ["answers no JSON"] = { "echo '{' >&3; read x <&3", "an answer is no JSON" },
-    ["answers a number"] = { "echo 1 >&3; read x <&3", "an answer is no JSON" },
-    ["answers what nobody asked"] = { "echo '{\"id\":7}' >&3; read x <&3", "nobody asked for" },
+    ["answers no JSON"] = { "echo '{' >&3; exec sleep 100", "an answer is no JSON" },
+    ["answers a number"] = { "echo 1 >&3; exec sleep 100", "an answer is no JSON" },
+    ["answers what nobody asked"] = { "echo '{\"id\":7}' >&3; exec sleep 100", "nobody asked for" },
     ["answers before and after"] = {
       "echo '{\"id\":1}' >&3; echo '{\"id\":1}' >&3; exec sleep 100", nil },
     ["floods lines"] = { "while :; do echo xxxxxxxxxxxxxxxx; done >&3", "an answer is no JSON" },
     ["floods one line"] = { "exec cat /dev/zero >&3", "an answer is too long" },
-    ["nests deeply"] = { "printf '[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\n' >&3; read x <&3",
+    ["nests deeply"] = { "printf '[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\n' >&3; exec sleep 100",
       "an answer is no JSON" },
     ["ends at once"] = { "exit 3", "the process ended with code 3" },
     ["is killed"] = { "kill -9 $$", "the process ended by signal 9" },

@@ -44,16 +44,28 @@ local WRAPPERS_DEEP <const> = 16
 -- Words of all commands together. Behind them the line is only searched for names.
 local WORK_MAX <const> = 8192
 
+-- Of a command without wrappers, assignments or redirections; not to be changed.
+local NOTHING <const> = {}
+
 local function base_name(text)
   return text:match("[^/]*$")
 end
 
 -- Words and redirections -----------------------------------------------------------------------
 
+local function is_plain(node)
+  local parts = node.parts
+  return parts[2] == nil and parts[1] ~= nil and parts[1].t == "lit"
+end
+
 local function resolve_all(nodes, vars)
   local out = {}
   for _, node in ipairs(nodes) do
-    for _, word in ipairs(word_values.resolve(node, vars)) do out[#out + 1] = word end
+    if is_plain(node) then
+      out[#out + 1] = word_values.plain(node)
+    else
+      for _, word in ipairs(word_values.resolve(node, vars)) do out[#out + 1] = word end
+    end
   end
   return out
 end
@@ -101,9 +113,9 @@ local function make_command(state, words, more)
   local name = first and not first.glob and first.text or nil
   local command = {
     words = words, name = name, program = name and base_name(name), opaque = not name or nil,
-    wrappers = more.wrappers, assigns = more.assigns or {}, redirs = more.redirs or {},
+    wrappers = more.wrappers, assigns = more.assigns or NOTHING, redirs = more.redirs or NOTHING,
     cwd_known = not state.moved and not more.moved, displaced = more.moved,
-    piped = more.piped or {}, node = more.node,
+    piped = more.piped or NOTHING, node = more.node,
   }
   command.privileged = names.privileged[command.program or ""] or more.privileged
     or state.as_other
@@ -283,7 +295,9 @@ local function inner_lists(state, word)
 end
 
 local function inner_of_all(state, words)
-  for _, word in ipairs(words or {}) do inner_lists(state, word) end
+  for _, word in ipairs(words or NOTHING) do
+    if not is_plain(word) then inner_lists(state, word) end
+  end
 end
 
 local function inner_of_redirs(state, redirs)
@@ -294,12 +308,14 @@ local function inner_of_redirs(state, redirs)
 end
 
 local function redirections(redirs, vars)
+  if #redirs == 0 then return NOTHING end
   local out = {}
   for i, redir in ipairs(redirs) do out[i] = redirection(redir, vars) end
   return out
 end
 
 local function read_assigns(state, assigns)
+  if #assigns == 0 then return NOTHING end
   local out = {}
   for _, assign in ipairs(assigns) do
     inner_lists(state, assign.subscript)
@@ -327,7 +343,7 @@ function READERS.simple(state, node, piped)
   for _, vars in ipairs(loops.bindings(loops.used(node, state.values), state.values) or { {} }) do
     local words = resolve_all(node.words, vars)
     local more = {
-      wrappers = {}, assigns = assigns, redirs = redirections(node.redirs, vars), node = node,
+      wrappers = NOTHING, assigns = assigns, redirs = redirections(node.redirs, vars), node = node,
       piped = piped,
     }
     -- A command without words, too, makes files or sets variables.

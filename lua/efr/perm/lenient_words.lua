@@ -36,13 +36,16 @@ end
 
 function each_part(parts, fn)
   for _, part in ipairs(parts) do
-    if part.body then fn(part.body) end
-    if part.parts then each_part(part.parts, fn) end
-    each_of(part.items, fn)
-    each_of(part.values, fn)
-    each_of(part.subscripts, fn)
-    each_word(part.subscript, fn)
-    each_word(part.word, fn)
+    -- Plain text, which most parts are, holds nothing.
+    if part.t ~= "lit" then
+      if part.body then fn(part.body) end
+      if part.parts then each_part(part.parts, fn) end
+      each_of(part.items, fn)
+      each_of(part.values, fn)
+      each_of(part.subscripts, fn)
+      each_word(part.subscript, fn)
+      each_word(part.word, fn)
+    end
   end
 end
 
@@ -172,16 +175,21 @@ function resolve(node, vars)
   return words
 end
 
+---What a word of the AST becomes that is one part of plain text.
+---@param node table
+---@return table word
+function M.plain(node)
+  local s = node.parts[1].s
+  return { text = s, shape = s, fixed = s, node = node }
+end
+
 ---What a word of the AST becomes.
 ---@param node table
 ---@param vars table<string, table>?  the word that a variable stands for
 ---@return table[] words  one, or more for braces
 function M.resolve(node, vars)
   local parts = node.parts
-  if #parts == 1 and parts[1].t == "lit" then
-    local s = parts[1].s
-    return { { text = s, shape = s, fixed = s, node = node } }
-  end
+  if #parts == 1 and parts[1].t == "lit" then return { M.plain(node) } end
   if #parts > PARTS_MAX then
     local word = M.unknown()
     word.node, word.splits = node, true

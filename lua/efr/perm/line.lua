@@ -32,6 +32,17 @@ function M.read(text)
   return line
 end
 
+-- A row for each command of the strict reading, which knows every word that the wider one knows.
+local function rows_of(commands, facts)
+  local parts = {}
+  for i, command in ipairs(commands) do
+    local row = read_only.row(command, facts)
+    if not row then return nil end
+    parts[i] = { row = row, command = command }
+  end
+  return parts
+end
+
 ---Whether the rows of read-only commands take the whole line.
 ---@param line efr.perm.Line
 ---@param facts table?
@@ -39,6 +50,8 @@ end
 ---@return string? why
 function M.read_only(line, facts)
   if not line.ast then return nil, "it cannot be read" end
+  local strictly = line.commands and rows_of(line.commands, facts)
+  if strictly then return strictly end
   local ok, parts = read_only.judge(line.ast, facts)
   if ok then return parts end
   return nil, parts

@@ -13,6 +13,8 @@ local wrappers = require "efr.perm.wrappers"
 
 local M = {}
 
+local NONE <const> = {}
+
 -- Parts of words -------------------------------------------------------------------------------
 
 local function is_option(word)
@@ -46,10 +48,12 @@ end
 
 -- `host:path`, `name=value`: the second half may be a path, too.
 local function inner_paths(places, word, why)
-  local colon = word.shape:match("^[^:]*:()")
-  if colon and not word.shape:find("://", 1, true) then places:read(part(word, colon), why) end
-  local value = word.shape:match("^[%w_%-]+=()")
-  if value then places:read(part(word, value), why) end
+  local colon = word.shape:find(":", 1, true)
+  if colon and not word.shape:find("://", 1, true) then
+    places:read(part(word, colon + 1), why)
+  end
+  local equals = word.shape:find("=", 2, true)
+  if equals and word.shape:find("^[%w_%-]+=") then places:read(part(word, equals + 1), why) end
 end
 
 local function operand_paths(places, word, why)
@@ -178,7 +182,7 @@ local function extras(places, command, record)
   if record.reads then
     options.each_value(record.reads, words, function(word) places:read(word, why) end)
   end
-  for _, name in ipairs(record.outputs_named or {}) do
+  for _, name in ipairs(record.outputs_named or NONE) do
     for i = 2, #words do
       if words[i].shape:sub(1, #name + 1) == name .. "=" then
         places:write(part(words[i], #name + 2), why)
@@ -190,7 +194,7 @@ local function extras(places, command, record)
     options.each_value(record.anywhere, words, function() places:anywhere("read", why) end)
   end
   if record.writes_cwd then places:base("write", false, why) end
-  for _, tree in ipairs(record.trees or {}) do
+  for _, tree in ipairs(record.trees or NONE) do
     places:tree({ shape = tree, fixed = tree, text = tree }, why)
   end
 end

@@ -7,6 +7,8 @@ local M = {}
 ---More would make the work quadratic in the line.
 M.VALUES_MAX = 64
 
+local NO_NAMES <const>, NO_VALUES <const> = {}, { {} }
+
 local function variables(word, out)
   for _, part in ipairs(word.parts) do
     if part.t == "param" then out[#out + 1] = part.name or "" end
@@ -17,10 +19,10 @@ end
 ---Names of the variables that a command uses itself, not in an inner line.
 ---@param node table  a simple command
 ---@param values table<string, table>  the values of the loops around
----@return string[] names  none where no loop is around
+---@return string[] names  none where no loop is around; not to be changed
 function M.used(node, values)
+  if next(values) == nil then return NO_NAMES end
   local out = {}
-  if next(values) == nil then return out end
   for _, word in ipairs(node.words) do variables(word, out) end
   for _, redir in ipairs(node.redirs) do
     local word = redir.heredoc and redir.heredoc.body or redir.target
@@ -41,8 +43,9 @@ end
 ---Every combination of values that some variables can have.
 ---@param names string[]
 ---@param values table<string, table>  the values of the loops around
----@return table<string, any>[]? bindings  name to value; nil: too many
+---@return table<string, any>[]? bindings  name to value; nil: too many; not to be changed
 function M.bindings(names, values)
+  if #names == 0 then return NO_VALUES end
   local out, done = { {} }, {}
   for _, name in ipairs(names) do
     if values[name] and not done[name] then

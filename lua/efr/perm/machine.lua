@@ -85,13 +85,42 @@ local function with_targets(fs, machine)
   return out
 end
 
+-- One machine for one set of facts -------------------------------------------------------------
+
+local function print_of(value, out)
+  if type(value) ~= "table" then
+    out[#out + 1] = tostring(value)
+    return
+  end
+  out[#out + 1] = "{"
+  for _, key in ipairs(list.keys(value)) do
+    out[#out + 1] = tostring(key)
+    print_of(value[key], out)
+  end
+  out[#out + 1] = "}"
+end
+
+local last_print, last
+
+-- The machine of the call before when nothing has changed, so that its paths are prepared once.
+local function settled(machine)
+  local out = {}
+  print_of(machine, out)
+  local text = table.concat(out, "\0")
+  if text ~= last_print then
+    paths.settle(machine)
+    last_print, last = text, machine
+  end
+  return last
+end
+
 ---@class efr.perm.MachineSource
 ---@field fs table  port: realpath
 ---@field home string
 ---@field config table  get(key)
 ---@field paths { config: string, data: string, state: string, runtime: string }
 
----The facts of a machine.
+---The facts of a machine. Nobody may change them: the next call may get the same table.
 ---@param app efr.perm.MachineSource
 ---@param turn {scratch?: string, project_roots?: string[]}
 ---@return efr.Machine
@@ -123,7 +152,7 @@ function M.facts(app, turn)
     rebuildable = app.config:get("sandbox.rebuildable"),
   }
   machine.secret_paths = with_targets(fs, machine)
-  return machine
+  return settled(machine)
 end
 
 return M

@@ -169,12 +169,22 @@ local function floors_of(machine, prepared)
   return out
 end
 
+-- What a machine that will not change any more was prepared to; false: not yet.
+local SETTLED <const> = setmetatable({}, { __mode = "k" })
+
+---Says that a machine will not change any more, so that it is prepared once.
+---@param machine efr.Machine
+function M.settle(machine)
+  SETTLED[machine] = SETTLED[machine] or false
+end
+
 ---The machine with every path in normal form. Each function here takes either; preparing once
 ---saves the work of doing it for each path.
 ---@param machine efr.Machine
 ---@return table prepared
 function M.prepare(machine)
   if getmetatable(machine) == Prepared then return machine end
+  if SETTLED[machine] then return SETTLED[machine] end
   local home = home_of(machine)
   local out = setmetatable({ home = home, aliases = aliases_of(machine, home) }, Prepared)
   out.scratch = normal_list({ machine.scratch }, out)
@@ -193,6 +203,7 @@ function M.prepare(machine)
   for _, path in ipairs(SYSTEM_SECRETS) do out.secrets[#out.secrets + 1] = path end
   out.secrets[#out.secrets + 1] = out.sealed[1]
   for _, name in ipairs(LOOKED_UP) do index(out[name]) end
+  if SETTLED[machine] == false then SETTLED[machine] = out end
   return out
 end
 
@@ -206,14 +217,29 @@ function M.normalise(path, machine)
   return normal and rewrite(normal, M.prepare(machine))
 end
 
+-- The path and everything above it. One path is looked up in many lists, so the last is kept.
+local chain_of, chain
+
+local function chain_to(path)
+  if chain_of == path then return chain end
+  local out, count = { "/", path }, 2
+  local slash = path:find("/", 2, true)
+  while slash do
+    count = count + 1
+    out[count] = path:sub(1, slash - 1)
+    slash = path:find("/", slash + 1, true)
+  end
+  chain_of, chain = path, out
+  return out
+end
+
 -- Whether a path is at or below one of the places, by looking up each of its parents.
 local function any_within(path, places)
   local at_or_above = places.at
-  if at_or_above[path] or at_or_above["/"] then return true end
-  local slash = path:find("/", 2, true)
-  while slash do
-    if at_or_above[path:sub(1, slash - 1)] then return true end
-    slash = path:find("/", slash + 1, true)
+  if next(at_or_above) == nil then return false end
+  local above = chain_to(path)
+  for i = 1, #above do
+    if at_or_above[above[i]] then return true end
   end
   return false
 end

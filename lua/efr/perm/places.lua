@@ -30,11 +30,19 @@ local clean <const> = strings.fold_path
 
 -- Adding ----------------------------------------------------------------------------------------
 
+-- The squares of their places have different sums.
+local FLAGS <const> = { "tree", "contents", "unknown", "below" }
+
 local function put(self, item)
-  local key = item.access .. (item.tree and "t" or "") .. (item.contents and "c" or "")
-    .. (item.unknown and "?" or "") .. (item.below and "/" or "") .. item.path
-  if self._seen[key] then return end
-  self._seen[key] = true
+  local key = item.access == "read" and 1 or 2
+  for i = 1, #FLAGS do key = item[FLAGS[i]] and key + 4 * i * i or key end
+  local seen = self._seen[key]
+  if not seen then
+    seen = {}
+    self._seen[key] = seen
+  end
+  if seen[item.path] then return end
+  seen[item.path] = true
   self.paths[#self.paths + 1] = item
   self._bytes = self._bytes + #item.path
 end

@@ -104,10 +104,21 @@ function check_field(field, value, name, opts)
   return nil, why, at or name
 end
 
-function check_table(schema, value, prefix, opts)
-  local names = {}
+-- The names of a schema in order, made once.
+local NAMES <const> = setmetatable({}, { __mode = "k" })
+
+local function names_of(schema)
+  local names = NAMES[schema]
+  if names then return names end
+  names = {}
   for name in pairs(schema) do names[#names + 1] = name end
   table.sort(names)
+  NAMES[schema] = names
+  return names
+end
+
+function check_table(schema, value, prefix, opts)
+  local names = names_of(schema)
   local dot = prefix == "" and "" or prefix .. "."
   for _, name in ipairs(names) do
     local ok, why, at = check_field(schema[name], value[name], dot .. name, opts)
