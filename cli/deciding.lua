@@ -4,6 +4,7 @@
 -- Loop thread of `efr`; waits for the Lua rules and for git.
 
 local apply = require "efr.rules.apply"
+local client = require "efr.rules.client"
 local conn = require "efr.cli.conn"
 local engine = require "efr.perm.engine"
 local explain = require "efr.perm.explain"
@@ -127,6 +128,18 @@ local function ask_rules(env, on, input, line)
   end
 end
 
+-- What a user must know of rules that are broken or off.
+local function rules_note(rules)
+  local status = rules and rules:status()
+  if not status or not status.problem then
+    return nil
+  end
+  local what = status.state == "on" and "the last good version decides"
+    or "no version of them works, so everything asks"
+  return { state = status.state, problem = client.text_of(status.problem),
+    note = client.text_of(status.problem) .. "; " .. what }
+end
+
 --- Decides a line. on.rules is a client of the Lua rules, or nil: without them.
 --- @return table data of perm.explain
 function M.of_line(env, on, line)
@@ -140,6 +153,7 @@ function M.of_line(env, on, line)
   ask_rules(env, on, input, lines[line])
   local data = explain.data(engine.decide(input), input, line)
   data.cwd, data.note = on.cwd, note or data.note
+  data.rules = rules_note(on.rules)
   return data
 end
 

@@ -59,6 +59,18 @@ end
 
 local ACTIONS = {}
 
+-- What the rules add besides decisions.
+local function show_additions(env, rules)
+  for _, preset in ipairs(rules:presets()) do
+    env:say(("preset %s of %s:%d: %s"):format(preset.name, preset.file, preset.line,
+      table.concat(preset.hosts, ", ")))
+  end
+  for _, hint in ipairs(rules:hints()) do
+    local which = hint.some_lines and "for some lines" or "for each line"
+    env:say(("hint of %s:%d, %s: %s"):format(hint.file, hint.line, which, hint.text))
+  end
+end
+
 function ACTIONS.check(env, rules)
   local ok, message, code = load(env, rules)
   if not ok then
@@ -68,6 +80,7 @@ function ACTIONS.check(env, rules)
   if rules.state ~= "none" then
     local files, entries = #rules.files, #rules.entries
     local words = { counted(files, "file"), entries == 1 and "1 entry" or entries .. " entries" }
+    show_additions(env, rules)
     env:say(table.concat(words, ", ") .. ": no errors")
   end
   return 0

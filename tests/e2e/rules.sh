@@ -83,6 +83,35 @@ printf 'it("is wrong", function()\n  expect(judge("git push").effect).to.equal("
 ! text=$(efr rules test "$T/other.lua") || fail "a failed example counts as passed"
 contains "$text" 'other.lua:2: expected nil to equal "ask"'
 
+cat >"$T/endless.lua" <<'END'
+describe("loops", function()
+  it("has no end", function()
+    judge("ls")
+    while true do end
+  end)
+  it("ends", function() expect(judge("git push --force").effect).to.equal("deny") end)
+  it("meets a rule that has none", function() judge("hang") end)
+end)
+END
+! text=$(efr rules test "$T/endless.lua") || fail "an example without an end counts as passed"
+contains "$text" '^FAIL  loops has no end$'
+contains "$text" '^      endless.lua:4: no answer within 1000 ms$'
+contains "$text" '^ok    loops ends$'
+contains "$text" '^      rules.lua:[5-8]: no answer within 1000 ms$'
+contains "$text" '^3 examples, 2 failed$'
+cp "$rules" "$T/rules.lua"
+cat >>"$rules" <<'END'
+efr.preset { name = "corp", hosts = { "git.example.org", "*.example.org" } }
+efr.hint { text = "prod is sacred", when = function(line) return line.text:find("prod") ~= nil end }
+END
+text=$(efr rules check)
+contains "$text" '^preset corp of rules.lua:10: git.example.org, \*.example.org$'
+contains "$text" '^hint of rules.lua:11, for some lines: prod is sacred$'
+printf 'efr.preset { name = "x", hosts = "http://x" }\n' >"$rules"
+! text=$(efr rules check 2>&1) || fail "a host that is none was taken"
+contains "$text" 'rules.lua:1: efr.preset: hosts must be a host'
+cp "$T/rules.lua" "$rules"
+
 say "efr explain decides with them"
 text=$(efr explain 'ls; git push --force')
 contains "$text" '^decision  deny$'
@@ -110,6 +139,9 @@ shows() { python3 "$tests/e2e/until.py" "$limit" "$1" efr config show || fail "c
 shows "# active: $rules"
 printf 'efr.rule {\n' >"$rules.new" && mv "$rules.new" "$rules"
 shows "# warning: $rules line 2: unexpected symbol near <eof>"
+text=$(efr explain 'git push --force')
+contains "$text" '^decision  deny'
+contains "$text" '^rules     rules.lua:2: unexpected symbol near <eof>; the last good version decides$'
 [[ -f $HOME/.local/state/efr/rules/good ]] || fail "no good version was kept"
 
 say "a restart takes the last good version"

@@ -228,6 +228,7 @@ function M.text(data)
     end
   end
   rows(out, "change", changes, function(change) return change end)
+  row("rules", data.rules and data.rules.note)
   row("note", data.note)
   return out
 end

@@ -62,6 +62,19 @@ function CHECKS.names(value)
     "must be a name or a list of names"
 end
 
+local function is_host(text)
+  local name = text:match("^(.-):%d+$") or text
+  return (name:match("^%*%.(.+)$") or name):find("^%w[%w.-]*$") ~= nil
+end
+
+function CHECKS.hosts(value)
+  local fine = CHECKS.names(value)
+  for _, name in ipairs(fine and (type(value) == "table" and value or { value }) or {}) do
+    fine = fine and is_host(name)
+  end
+  return fine, "must be a host or a list of hosts, such as example.org or *.example.org"
+end
+
 function CHECKS.paths(value)
   return type(value) == "function" or CHECKS.names(value),
     "must be a path, a list of paths or a function"
@@ -87,7 +100,7 @@ local FORMS <const> = {
     },
     needs = { "name" }, names = "name",
   },
-  preset = { fields = { name = "id", hosts = "names" }, needs = { "name", "hosts" } },
+  preset = { fields = { name = "id", hosts = "hosts" }, needs = { "name", "hosts" } },
   hint = { fields = { text = "text", when = "fn" }, needs = { "text" } },
 }
 

@@ -31,6 +31,7 @@
 
 local async = require "efr.util.async"
 local bytes = require "efr.rules.bytes"
+local examples = require "efr.rules.examples"
 local line = require "efr.rules.line"
 local process = require "efr.rules.process"
 local sources = require "efr.rules.sources"
@@ -39,7 +40,6 @@ local M = {}
 
 M.JUDGE_MS = 50 ---@type integer
 M.LOAD_MS = 2000 ---@type integer
-M.TEST_MS = 20000 ---@type integer
 M.MAX_FAILURES = 3 ---@type integer
 M.FAILURE_SPAN_US = 60000000 ---@type integer
 
@@ -362,18 +362,20 @@ end
 
 -- ---- the rest ----
 
+---The running process; waits for one that is on its way.
+---@param ms integer
+---@return table? process
+function Client:running(ms)
+  return await_process(self, ms)
+end
+
 ---Runs example files in the process of the version in force.
 ---@param files efr.rules.Source[]
 ---@return {results: table[], printed: string[]}?
 ---@return efr.rules.Problem?
 function Client:test(files)
-  local running = self.process
-  if not running then return nil, why_not(self) end
-  local message = bytes.pack({ op = "test", files = files }, math.maxinteger)
-  local reply, problem = running:request(message, M.TEST_MS)
-  if not reply then return nil, problem end
-  if reply.failure then return nil, reply.failure end
-  return reply
+  if not self.process then return nil, why_not(self) end
+  return examples.run(self, files)
 end
 
 ---Whether a version in force has an entry of this kind: rule, exit, program, preset, hint. Without
@@ -389,14 +391,41 @@ function Client:has(kind)
   return false
 end
 
+local function entries_of(self, kind, fields_of)
+  local out = {}
+  for _, entry in ipairs(self.state == "on" and self.entries or {}) do
+    local fields = entry.kind == kind and fields_of(entry)
+    if fields then
+      fields.file, fields.line = entry.file, entry.line
+      out[#out + 1] = fields
+    end
+  end
+  return out
+end
+
+-- What the process says is only data, and may be of any form.
+local function texts(list)
+  local out = {}
+  for i, text in ipairs(type(list) == "table" and list or {}) do
+    out[i] = bytes.shown(tostring(text), TEXT_MAX)
+  end
+  return out
+end
+
 ---Hosts that the files name, as presets.
 ---@return {name: string, hosts: string[], file: string, line: integer}[]
 function Client:presets()
-  local out = {}
-  for _, entry in ipairs(self.state == "on" and self.entries or {}) do
-    if entry.kind == "preset" then out[#out + 1] = entry end
-  end
-  return out
+  return entries_of(self, "preset", function(entry)
+    return { name = bytes.shown(tostring(entry.name), TEXT_MAX), hosts = texts(entry.hosts) }
+  end)
+end
+
+---Words for the reviewer. some_lines: it is asked line by line whether they count.
+---@return {text: string, some_lines: boolean, file: string, line: integer}[]
+function Client:hints()
+  return entries_of(self, "hint", function(entry)
+    return { text = bytes.shown(tostring(entry.text), TEXT_MAX), some_lines = entry.asks == true }
+  end)
 end
 
 ---What the user should see: state is "none" (no files), "new" (not read yet), "on", "broken" (no

@@ -1,8 +1,9 @@
 -- Owns: the messages of the rules process: load the user's files, judge a question, run examples.
 -- Must not know: who asks, how an answer is applied, sockets. Runs in the rules process.
 --
--- A message is {id, op = "load", files = {{name, text}...}}, {id, op = "judge", question} or
--- {id, op = "test", files}. The answer is {id, ...} or {id, failure = {message, file, line}}.
+-- A message is {id, op = "load", files = {{name, text}...}}, {id, op = "judge", question},
+-- {id, op = "examples", files}, which collects them, or {id, op = "example", at}, which runs one.
+-- The answer is {id, ...} or {id, failure = {message, file, line}}.
 
 local api = require "efr.rules.api"
 local bytes = require "efr.rules.bytes"
@@ -55,6 +56,8 @@ local function described(entry)
     kind = entry.kind, file = entry.file, line = entry.line, id = entry.id, effect = entry.effect,
     on = entry.on, parse = entry.parse, why = entry.why and bytes.shown(entry.why, MAX_TEXT),
     name = entry.kind == "preset" and entry.name or nil,
+    text = entry.kind == "hint" and bytes.shown(entry.text, MAX_TEXT) or nil,
+    asks = entry.kind == "hint" and entry.when ~= nil or nil,
     hosts = entry.kind == "preset" and bytes.pack(
       type(entry.hosts) == "table" and entry.hosts or { entry.hosts }, 65536) or nil,
   }
@@ -72,12 +75,25 @@ function OPS.judge(self, message)
   return judge.run(self.native, self.api.entries, message.question)
 end
 
-function OPS.test(self, message)
-  local tests = suite.new {
+-- What print wrote since the last answer.
+local function printed(self)
+  local all = self.api.printed
+  local out = table.move(all, (self.shown or 0) + 1, #all, 1, {})
+  self.shown = #all
+  return out
+end
+
+function OPS.examples(self, message)
+  self.suite = suite.new {
     native = self.native, entries = self.api.entries, env = self.api.env, parse = self.parse,
   }
-  run_files(self, message.files, tests.env)
-  return { results = tests:run(), printed = self.api.printed }
+  self.shown = #self.api.printed
+  run_files(self, message.files, self.suite.env)
+  return { examples = self.suite:list(), printed = printed(self) }
+end
+
+function OPS.example(self, message)
+  return { result = self.suite:run(message.at), printed = printed(self) }
 end
 
 local function failure_of(err)

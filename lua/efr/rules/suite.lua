@@ -9,7 +9,8 @@ local line = require "efr.rules.line"
 local M = {}
 
 local MAX_TEXT <const> = 300
-local MAX_TESTS <const> = 10000
+local MAX_NAME <const> = 200
+local MAX_TESTS <const> = 2000
 local ORDER <const> = { allow = 1, ask = 2, deny = 3 }
 
 local function show(value)
@@ -125,6 +126,9 @@ function Suite:judge(text, more)
   for key, value in pairs(DEFAULTS) do question[key] = value end
   for key, value in pairs(more or {}) do question[key] = value end
   local ok, answer = pcall(judge.run, self.native, self.entries, question)
+  -- From here on the example is what takes time, no rule.
+  local test = self.running
+  if test then self.native.note(("%s:%d"):format(test.file or "?", test.line or 0)) end
   if ok then return result_of(self.entries, answer) end
   local failure = type(answer) == "table" and answer.failure or { message = tostring(answer) }
   error(("%s:%s: %s"):format(failure.file or "?", failure.line or "?", failure.message), 0)
@@ -165,27 +169,32 @@ function M.new(deps)
   return self
 end
 
----Runs the examples that the files collected.
----@return {name: string, ok: boolean, message: string?, file: string, line: integer}[]
-function Suite:run()
+---The examples that the files collected.
+---@return {name: string, file: string, line: integer}[]
+function Suite:list()
   local out = {}
   for i, test in ipairs(self.tests) do
-    local function body()
-      for _, fn in ipairs(test.before) do
-        if fn then fn() end
-      end
-      test.fn()
-    end
-    local ok, err = pcall(judge.guarded, self.native, test, body)
-    local failure = not ok and (type(err) == "table" and err.failure or { message = tostring(err) })
-    out[i] = {
-      name = bytes.shown(test.name, MAX_TEXT), ok = ok, file = test.file, line = test.line,
-    }
-    if failure then
-      out[i].message, out[i].file, out[i].line = failure.message, failure.file, failure.line
-    end
+    out[i] = { name = bytes.shown(test.name, MAX_NAME), file = test.file, line = test.line }
   end
   return out
+end
+
+---Runs one example.
+---@param at integer  its place in list()
+---@return {ok: boolean, message: string?, file: string, line: integer}
+function Suite:run(at)
+  local test = self.tests[at]
+  local function body()
+    for _, fn in ipairs(test.before) do
+      if fn then fn() end
+    end
+    test.fn()
+  end
+  self.running = test
+  local ok, err = pcall(judge.guarded, self.native, test, body)
+  if ok then return { ok = true, file = test.file, line = test.line } end
+  local failure = type(err) == "table" and err.failure or { message = tostring(err) }
+  return { ok = false, message = failure.message, file = failure.file, line = failure.line }
 end
 
 return M
