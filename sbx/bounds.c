@@ -10,29 +10,29 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#define MAX_TASKS 8192
-#define MAX_TASKS_TEXT "8192"
 #define OOM_SCORE 500
 #define OOM_SCORE_TEXT "500"
 
 /* The kernel counts processes for each user namespace (Linux 5.14), so in the call's own
  * namespace this is a limit of the call, not of the user. */
-static void limit_tasks(void)
+static void lower(__rlimit_resource_t what, uint64_t value)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
+    if (value == 0 || getrlimit(what, &limit) < 0)
         return;
-    if (limit.rlim_max > MAX_TASKS)
-        limit.rlim_max = MAX_TASKS;
+    if (limit.rlim_max > value)
+        limit.rlim_max = value;
     if (limit.rlim_cur > limit.rlim_max)
         limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NPROC, &limit);
+    (void)setrlimit(what, &limit);
 }
 
-/* Root is exempt from that limit. A PID namespace has a pid_max of its own since Linux 6.14;
+/* The kernel counts processes for each user namespace (Linux 5.14), so in the call's own
+ * namespace RLIMIT_NPROC is a limit of the call, not of the user. Root is exempt from it. A PID namespace has a pid_max of its own since Linux 6.14;
  * before, this file is the machine's and must not be touched. */
-static void limit_tasks_of_root(void)
+static void limit_tasks_of_root(uint64_t count)
 {
+    char text[24];
     struct utsname system;
     char *end;
     if (uname(&system) < 0)
@@ -42,8 +42,9 @@ static void limit_tasks_of_root(void)
     if (major < 6 || (major == 6 && minor < 14))
         return;
     CLEANUP_FD int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)count);
     if (fd >= 0)
-        (void)write_all(fd, MAX_TASKS_TEXT, strlen(MAX_TASKS_TEXT));
+        (void)write_all(fd, text, strlen(text));
 }
 
 static void end_first_without_memory(void)
@@ -56,10 +57,16 @@ static void end_first_without_memory(void)
         (void)write_all(fd, OOM_SCORE_TEXT, strlen(OOM_SCORE_TEXT));
 }
 
-void bounds_for_call(uid_t uid)
+void bounds_for_call(const struct plan *plan)
 {
-    limit_tasks();
-    if (uid == 0)
-        limit_tasks_of_root();
+    lower(RLIMIT_NPROC, plan->max_processes);
+    if (plan->uid == 0 && plan->max_processes)
+        limit_tasks_of_root(plan->max_processes);
     end_first_without_memory();
+}
+
+void bounds_for_command(const struct plan *plan)
+{
+    lower(RLIMIT_FSIZE, plan->max_file_bytes);
+    lower(RLIMIT_NOFILE, plan->max_open_files);
 }

@@ -2,6 +2,7 @@
  * why it failed), waits for one byte, and executes; then the channel closes by itself. */
 #include "command.h"
 
+#include "bounds.h"
 #include "caps.h"
 #include "env.h"
 #include "seccomp.h"
@@ -102,11 +103,12 @@ static void run_child(const struct init_args *args)
     stage("command");
     take_group(args);
     place_descriptors(args);
+    bounds_for_command(args->plan);
     environ = env_build(args->plan, environ);
     if (caps_keep_only(0) < 0)
         die_errno("capabilities");
     stage("seccomp");
-    int listener = seccomp_enter_command(args->plan->uid == 0);
+    int listener = seccomp_enter_command(args->plan->uid == 0, args->plan->userns);
     if (listener < 0)
         die_errno("no listener for connect");
     send_listener(listener);

@@ -108,14 +108,25 @@ static bool is_set_by_plan(const struct plan *plan, const char *name, size_t len
     return false;
 }
 
+static bool is_listed(const struct plan_list *list, const char *name, size_t len)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strlen(list->items[i]) == len && memcmp(list->items[i], name, len) == 0)
+            return true;
+    return false;
+}
+
 static bool passes(const struct plan *plan, const char *entry)
 {
     const char *sign = strchr(entry, '=');
     if (!sign || sign == entry)
         return false;
     size_t len = (size_t)(sign - entry);
-    if (!is_utf8(entry, len) || is_set_by_plan(plan, entry, len) ||
-        any_matches(&plan->unset, entry, len, false))
+    if (!is_utf8(entry, len) || is_set_by_plan(plan, entry, len))
+        return false;
+    if (is_listed(&plan->pass, entry, len))
+        return true;
+    if (any_matches(&plan->unset, entry, len, false))
         return false;
     if (any_matches(&plan->keep, entry, len, false))
         return true;

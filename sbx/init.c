@@ -84,6 +84,10 @@ static void enter_landlock(const struct init_args *args, struct mount_result *mo
         allow_path(rules, TERMINALS[i], LANDLOCK_TERMINAL);
     if (args->terminal)
         allow_path(rules, "/dev/console", LANDLOCK_TERMINAL);
+    for (size_t i = 0; i < args->plan->devices.count; i++)
+        allow_path(rules, args->plan->devices.items[i], LANDLOCK_TERMINAL);
+    if (args->plan->userns)
+        allow_path(rules, "/proc", LANDLOCK_SINK); /* id maps; the mounts hold the rest */
 #ifdef EFR_SBX_TEST_UNSAFE
     if (unsafe_form("no-landlock"))
         return;
@@ -97,9 +101,10 @@ static void build(const struct init_args *args, struct mount_result *mounts)
 {
     stage("identity");
     ns_map_ids(args->plan->uid, args->gid);
-    bounds_for_call(args->plan->uid);
+    bounds_for_call(args->plan);
     stage("network");
-    ns_loopback_up();
+    if (!args->plan->host_network)
+        ns_loopback_up();
     mount_all(args->plan, args->terminal, mounts);
     stage("directory");
     if (chdir(args->plan->cwd) < 0)
@@ -217,7 +222,10 @@ void init_run(const struct init_args *args)
     command_fork(&command, args);
     confine_self(args->plan);
     struct socket_policy sockets = {.places = mounts.places,
-                                    .place_count = mounts.place_count};
+                                    .place_count = mounts.place_count,
+                                    .host_network = args->plan->host_network};
+    /* Abstract names of the host: a network of the call's own, or Landlock's scope (ABI 6). */
+    sockets.refuse_abstract = sockets.host_network && landlock_abi() < 6;
     broker_start(command_listener(&command), &sockets);
     int exec_error = command_go(&command);
     if (exec_error) {

@@ -6,6 +6,7 @@
 #include "landlock.h"
 #include "ns.h"
 #include "overlay.h"
+#include "path_floors.h"
 #include "plan.h"
 #include "report.h"
 #include "util.h"
@@ -89,13 +90,14 @@ static void check_path_variable(void)
     }
 }
 
-static void check_before(const struct plan *plan)
+static void check_before(struct plan *plan)
 {
     stage("plan");
     if (plan->uid != getuid() || plan->uid != geteuid())
         die("the plan is for uid %u", plan->uid);
     stage("environment");
     check_path_variable();
+    path_floors_add(plan, getenv("PATH"));
     stage("landlock");
     int abi = landlock_abi();
     report.landlock_abi = abi < 0 ? 0 : abi;
@@ -215,7 +217,7 @@ static int run_plan(const struct plan *plan)
     CLEANUP_FD int lock = overlays_lock(plan);
     args.status_fd = status[1];
     args.lifeline_fd = lifeline[0];
-    pid_t child = ns_clone();
+    pid_t child = ns_clone(!plan->host_network);
     if (child == 0) {
         (void)close(status[0]);
         (void)close(lifeline[1]);

@@ -51,7 +51,7 @@ uint64_t mount_id_of(int fd)
 
 static bool writable_kind(enum mount_kind kind)
 {
-    return kind == MOUNT_ROOT || kind == MOUNT_PIN;
+    return kind == MOUNT_ROOT || kind == MOUNT_PIN || kind == MOUNT_GRANT;
 }
 
 /* Everything below a write root is read-only, nosuid and nodev; then the top mount alone
@@ -68,6 +68,21 @@ static void set_clone_attrs(int clone, const char *path, bool writable)
         die_errno("make %s writable", path);
 }
 
+static bool is_granted(enum mount_kind kind)
+{
+    return kind == MOUNT_GRANT || kind == MOUNT_SOCKET;
+}
+
+/* What was granted must be what it was granted as; nothing else may stand in for it. */
+static void check_granted(const struct place *place, mode_t mode)
+{
+    const char *path = place->entry->path;
+    if (place->entry->kind == MOUNT_GRANT && !S_ISREG(mode) && !S_ISDIR(mode))
+        die("%s: only a file or a directory can be granted for writing", path);
+    if (place->entry->kind == MOUNT_SOCKET && !S_ISSOCK(mode))
+        die("%s: it was granted as a socket and is none", path);
+}
+
 static void open_source(struct builder *b, struct place *place)
 {
     const char *path = place->entry->path;
@@ -75,7 +90,8 @@ static void open_source(struct builder *b, struct place *place)
     (void)b;
     CLEANUP_FD int fd = open_real(AT_FDCWD, path, 0);
     struct stat st;
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
+    if (fd < 0 && !is_granted(kind) &&
+        (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
         place->skip = true;
         return;
     }
@@ -83,6 +99,7 @@ static void open_source(struct builder *b, struct place *place)
         die_errno("open %s", path);
     if (fstat(fd, &st) < 0)
         die_errno("stat %s", path);
+    check_granted(place, st.st_mode);
     place->is_dir = S_ISDIR(st.st_mode);
     if ((kind == MOUNT_ROOT || kind == MOUNT_OVERLAY) && !place->is_dir) {
         place->skip = true;
@@ -105,7 +122,8 @@ static void open_sources(struct builder *b)
         place->source = -1;
         place->is_dir = true;
         enum mount_kind kind = place->entry->kind;
-        if (writable_kind(kind) || kind == MOUNT_FLOOR || kind == MOUNT_OVERLAY)
+        if (writable_kind(kind) || kind == MOUNT_FLOOR || kind == MOUNT_OVERLAY ||
+            kind == MOUNT_SOCKET)
             open_source(b, place);
     }
     overlays_open(&b->overlays, b->plan);
@@ -238,6 +256,7 @@ static void attach_runtime(struct builder *b, size_t index)
     if (target < 0)
         die_errno("no place for the runtime directory %s", path);
     CLEANUP_FD int body = mount_clone_at(b->pool, "runtime");
+    (void)make_points(b, index, path, body);
     mount_attrs(body, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
     mount_attach(body, target, path);
     remember_writable(b->result, path, PLACE_PRIVATE);
@@ -265,6 +284,12 @@ static void attach_source(struct builder *b, size_t index)
     (void)close(steal_fd(&place->source));
     if (writable_kind(place->entry->kind))
         remember_writable(b->result, path, PLACE_WRITABLE);
+    if (place->entry->kind != MOUNT_SOCKET)
+        return;
+    CLEANUP_FD int socket_fd = open_real(AT_FDCWD, path, 0);
+    if (socket_fd < 0)
+        die_errno("open %s again", path);
+    remember_place(b->result, socket_fd, PLACE_SOCKET, path);
 }
 
 static void attach_overlay(struct builder *b, size_t index)
@@ -302,6 +327,8 @@ static void attach_all(struct builder *b)
             break;
         case MOUNT_ROOT:
         case MOUNT_PIN:
+        case MOUNT_GRANT:
+        case MOUNT_SOCKET:
         case MOUNT_FLOOR:
             attach_source(b, i);
             break;
@@ -339,7 +366,7 @@ void mount_all(const struct plan *plan, const char *terminal, struct mount_resul
     mount_everything_readonly();
     open_sources(&b);
     stage("devices");
-    struct dev_sources devices = dev_open_sources(terminal);
+    struct dev_sources devices = dev_open_sources(terminal, &plan->devices);
     stage("pool");
     b.pool = mount_pool();
     fill_pool(b.pool);
@@ -347,7 +374,7 @@ void mount_all(const struct plan *plan, const char *terminal, struct mount_resul
     dev_build(b.pool, &devices);
     remember_writable(result, "/dev/shm", PLACE_PRIVATE);
     stage("proc");
-    mount_proc();
+    mount_proc(plan->userns);
     stage("mounts");
     attach_all(&b);
     result->root_fd = open_real(AT_FDCWD, "/", O_DIRECTORY);

@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -31,9 +33,26 @@ static int clone_node(const char *path)
     return clone;
 }
 
-struct dev_sources dev_open_sources(const char *terminal)
+/* A device of this call, a character or a block device. */
+static int clone_granted(const char *path)
 {
-    struct dev_sources sources;
+    CLEANUP_FD int fd = open_real(AT_FDCWD, path, 0);
+    struct stat st;
+    if (fd < 0)
+        die_errno("open %s", path);
+    if (fstat(fd, &st) < 0 || !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+        die("%s: it was granted as a device and is none", path);
+    int clone = mount_clone(fd, path);
+    mount_attrs(clone, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+    return clone;
+}
+
+struct dev_sources dev_open_sources(const char *terminal, const struct plan_list *granted)
+{
+    struct dev_sources sources = {.granted = granted};
+    sources.granted_fds = xcalloc(granted->count + 1, sizeof *sources.granted_fds);
+    for (size_t i = 0; i < granted->count; i++)
+        sources.granted_fds[i] = clone_granted(granted->items[i]);
     for (int i = 0; i < DEV_NODES; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "/dev/%s", NODES[i]);
@@ -79,6 +98,10 @@ void dev_build(int pool, struct dev_sources *sources)
         place_node(dev, NODES[i], sources->node[i]);
     if (sources->console >= 0)
         place_node(dev, "console", sources->console);
+    for (size_t i = 0; i < sources->granted->count; i++)
+        place_node(dev, sources->granted->items[i] + strlen("/dev/"),
+                   sources->granted_fds[i]);
+    free(sources->granted_fds);
     attach_below(dev, "shm", mount_clone_at(pool, "shm"));
     CLEANUP_FD int pts = open_real(dev, "pts", O_DIRECTORY);
     if (pts < 0)

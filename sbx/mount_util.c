@@ -3,6 +3,7 @@
 
 #include "util.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -107,15 +108,49 @@ int mount_pool(void)
     return pool;
 }
 
-void mount_proc(void)
+/* What of /proc belongs to no process: settings and switches of the machine. */
+static bool is_of_machine(int proc, const char *name)
+{
+    struct stat st;
+    if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9'))
+        return false;
+    if (fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
+        return false;
+    return S_ISDIR(st.st_mode) || (st.st_mode & 0222);
+}
+
+static void lock_machine_entries(void)
+{
+    int fd = open_real(AT_FDCWD, "/proc", O_DIRECTORY);
+    CLEANUP_FD int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = list_fd < 0 ? NULL : fdopendir(steal_fd(&list_fd));
+    CLEANUP_FD int proc = fd;
+    if (!list)
+        die_errno("open /proc");
+    for (struct dirent *entry = readdir(list); entry; entry = readdir(list)) {
+        if (!is_of_machine(proc, entry->d_name))
+            continue;
+        CLEANUP_FD int target = open_real(proc, entry->d_name, 0);
+        if (target < 0)
+            die_errno("open /proc/%s", entry->d_name);
+        CLEANUP_FD int clone = mount_clone_at(proc, entry->d_name);
+        mount_attrs(clone, entry->d_name, false, MOUNT_ATTR_RDONLY, 0);
+        mount_attach(clone, target, entry->d_name);
+    }
+    (void)closedir(list);
+}
+
+void mount_proc(bool processes_writable)
 {
     CLEANUP_FD int target = open_real(AT_FDCWD, "/proc", O_DIRECTORY);
     if (target < 0)
         die_errno("open /proc");
-    CLEANUP_FD int proc = make_fs("proc", NULL,
-                                  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                                      MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    uint64_t attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    CLEANUP_FD int proc =
+        make_fs("proc", NULL, attrs | (processes_writable ? 0 : MOUNT_ATTR_RDONLY));
     mount_attach(proc, target, "/proc");
+    if (processes_writable)
+        lock_machine_entries();
 }
 
 void mount_devpts(int target)

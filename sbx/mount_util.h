@@ -27,8 +27,9 @@ void mount_make_point(int dir, const char *relative, bool is_dir);
 /* The tmpfs of the call, attached on /dev. Returns O_PATH of its root. */
 int mount_pool(void);
 
-/* A new read-only procfs on /proc. */
-void mount_proc(void);
+/* A new procfs on /proc, read-only; or with only the files of processes writable, for a command
+ * that may make namespaces (it writes their id maps). */
+void mount_proc(bool processes_writable);
 
 /* A new instance of devpts on target. */
 void mount_devpts(int target);

@@ -33,11 +33,11 @@ static void explain_and_die(void)
     }
 }
 
-pid_t ns_clone(void)
+pid_t ns_clone(bool own_network)
 {
     struct clone_args args = {
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-                 CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET,
+                 CLONE_NEWUTS | CLONE_NEWCGROUP | (own_network ? CLONE_NEWNET : 0),
         .exit_signal = SIGCHLD,
     };
     long pid = syscall(SYS_clone3, &args, sizeof args);

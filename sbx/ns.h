@@ -2,11 +2,12 @@
 #ifndef EFR_SBX_NS_H
 #define EFR_SBX_NS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* Forks into new user, mount, pid, ipc, uts, cgroup and network namespaces. Returns 0 in the
+/* Forks into new user, mount, pid, ipc, uts, cgroup and (own_network) network namespaces. Returns 0 in the
  * child (its pid 1), the pid in the launcher; dies with what an administrator can do. */
-pid_t ns_clone(void);
+pid_t ns_clone(bool own_network);
 
 /* In the child: maps the user and group to themselves, without setgroups. Dies. */
 void ns_map_ids(uid_t uid, gid_t gid);

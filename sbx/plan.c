@@ -259,6 +259,74 @@ static int on_floor(struct reader *r, struct plan *plan, const char *const *fiel
     return on_mount(r, plan, MOUNT_FLOOR, field[0]);
 }
 
+static int on_grant(struct reader *r, struct plan *plan, const char *const *field)
+{
+    return on_mount(r, plan, MOUNT_GRANT, field[0]);
+}
+
+static int on_socket(struct reader *r, struct plan *plan, const char *const *field)
+{
+    return on_mount(r, plan, MOUNT_SOCKET, field[0]);
+}
+
+/* Terminals and shared memory are the call's own. */
+static int on_device(struct reader *r, struct plan *plan, const char *const *field)
+{
+    const char *path = field[0];
+    if (!path_is_normal(path) || !path_below(path, "/dev"))
+        return refuse(r, "device: not below /dev: %.200s", path);
+    if (at_or_below(path, "/dev/pts") || at_or_below(path, "/dev/shm"))
+        return refuse(r, "device: the call has its own: %.200s", path);
+    return add(r, &plan->devices, path);
+}
+
+static int on_network(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (strcmp(field[0], "host") != 0 || plan->host_network)
+        return refuse(r, "network is not host, or given twice");
+    plan->host_network = true;
+    return 0;
+}
+
+static int on_userns(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (strcmp(field[0], "1") != 0 || plan->userns)
+        return refuse(r, "userns is not 1, or given twice");
+    plan->userns = true;
+    return 0;
+}
+
+static int on_limit(struct reader *r, struct plan *plan, const char *const *field)
+{
+    const struct {
+        const char *name;
+        uint64_t *place;
+    } limits[] = {
+        {"processes", &plan->max_processes},
+        {"file_bytes", &plan->max_file_bytes},
+        {"open_files", &plan->max_open_files},
+    };
+    char *rest = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(field[1], &rest, 10);
+    if (field[1][0] < '1' || field[1][0] > '9' || *rest || errno)
+        return refuse(r, "limit: not a number above 0: %.60s", field[1]);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (strcmp(limits[i].name, field[0]) != 0)
+            continue;
+        if (*limits[i].place)
+            return refuse(r, "limit %s is given twice", field[0]);
+        *limits[i].place = value;
+        return 0;
+    }
+    return refuse(r, "unknown limit: %.60s", field[0]);
+}
+
+static int on_pass(struct reader *r, struct plan *plan, const char *const *field)
+{
+    return add(r, &plan->pass, field[0]);
+}
+
 static int on_unset(struct reader *r, struct plan *plan, const char *const *field)
 {
     return add(r, &plan->unset, field[0]);
@@ -302,13 +370,15 @@ static const struct keyword {
     int fields;
     int (*take)(struct reader *r, struct plan *plan, const char *const *field);
 } KEYWORDS[] = {
-    {"nonce", 1, on_nonce}, {"uid", 1, on_uid},         {"cwd", 1, on_cwd},
-    {"tmp", 1, on_tmp},     {"assets", 1, on_assets},   {"records", 1, on_records},
-    {"mask", 1, on_mask},   {"private", 1, on_private}, {"runtime", 1, on_runtime},
-    {"root", 1, on_root},   {"pin", 1, on_pin},         {"floor", 1, on_floor},
-    {"unset", 1, on_unset}, {"secret", 1, on_secret},   {"keep", 1, on_keep},
-    {"set", 2, on_set},     {"arg", 1, on_arg},         {"layers", 2, on_layers},
-    {"move", 2, on_move},   {"overlay", 2, on_overlay},
+    {"nonce", 1, on_nonce},     {"uid", 1, on_uid},         {"cwd", 1, on_cwd},
+    {"tmp", 1, on_tmp},         {"assets", 1, on_assets},   {"records", 1, on_records},
+    {"mask", 1, on_mask},       {"private", 1, on_private}, {"runtime", 1, on_runtime},
+    {"root", 1, on_root},       {"pin", 1, on_pin},         {"floor", 1, on_floor},
+    {"unset", 1, on_unset},     {"secret", 1, on_secret},   {"keep", 1, on_keep},
+    {"set", 2, on_set},         {"arg", 1, on_arg},         {"pass", 1, on_pass},
+    {"grant", 1, on_grant},     {"socket", 1, on_socket},   {"device", 1, on_device},
+    {"network", 1, on_network}, {"userns", 1, on_userns},   {"limit", 2, on_limit},
+    {"layers", 2, on_layers},   {"move", 2, on_move},       {"overlay", 2, on_overlay},
 };
 
 static const struct keyword *find_keyword(const char *name)
@@ -378,6 +448,23 @@ int plan_parse(struct plan *plan, const char *bytes, size_t len_bytes, char *mes
     return check_complete(&r, plan);
 }
 
+int plan_add_floor(struct plan *plan, const char *path)
+{
+    if (plan->mount_count >= MAX_MOUNTS || plan->owned.count >= MAX_LIST)
+        return -1;
+    char *copy = xstrdup(path);
+    struct reader none = {0};
+    (void)add(&none, &plan->owned, copy);
+    size_t at = plan->mount_count;
+    while (at > 0 && depth(plan->mounts[at - 1].path) > depth(path))
+        at--;
+    memmove(&plan->mounts[at + 1], &plan->mounts[at],
+            (plan->mount_count - at) * sizeof *plan->mounts);
+    plan->mounts[at] = (struct plan_mount){.kind = MOUNT_FLOOR, .path = copy};
+    plan->mount_count++;
+    return 0;
+}
+
 void plan_finish(struct plan *plan)
 {
     free(plan->mounts);
@@ -387,5 +474,10 @@ void plan_finish(struct plan *plan)
     free(plan->set.items);
     free(plan->move.items);
     free(plan->argv.items);
+    free(plan->pass.items);
+    free(plan->devices.items);
+    for (size_t i = 0; i < plan->owned.count; i++)
+        free((char *)(uintptr_t)plan->owned.items[i]);
+    free(plan->owned.items);
     memset(plan, 0, sizeof *plan);
 }

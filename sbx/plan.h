@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define PLAN_MAX_BYTES 1048576
 #define PLAN_NONCE_LEN 32
@@ -18,6 +19,8 @@ enum mount_kind {
     MOUNT_OVERLAY, /* a tool's cache: writes go to a layer */
     MOUNT_ROOT,    /* writable */
     MOUNT_PIN,     /* writable, but a mount of its own, so it cannot be renamed away */
+    MOUNT_GRANT,   /* a file or directory that this call may write */
+    MOUNT_SOCKET,  /* a socket of the host that this call may connect to */
     MOUNT_FLOOR,   /* read-only */
 };
 
@@ -46,12 +49,20 @@ struct plan {
     bool records;      /* descriptor 3 of the command is a file that the launcher keeps */
     struct plan_mount *mounts; /* owned; sorted by depth, then kind */
     size_t mount_count;
-    struct plan_list unset;  /* variable patterns that go */
-    struct plan_list secret; /* the same without regard to case, unless kept */
-    struct plan_list keep;   /* patterns that secret does not take */
-    struct plan_list set;    /* name, value, name, value, ... */
-    struct plan_list move;   /* the same, for variables that name no writable place */
-    struct plan_list argv;   /* NULL-terminated */
+    struct plan_list unset;   /* variable patterns that go */
+    struct plan_list secret;  /* the same without regard to case, unless kept */
+    struct plan_list keep;    /* patterns that secret does not take */
+    struct plan_list set;     /* name, value, name, value, ... */
+    struct plan_list move;    /* the same, for variables that name no writable place */
+    struct plan_list argv;    /* NULL-terminated */
+    struct plan_list pass;    /* exact names that neither unset nor secret takes */
+    struct plan_list devices; /* paths below /dev that this call may use */
+    bool host_network;        /* no network of its own */
+    bool userns;              /* the command may make namespaces */
+    uint64_t max_processes;   /* limits of the call; 0: none of its own */
+    uint64_t max_file_bytes;
+    uint64_t max_open_files;
+    struct plan_list owned; /* strings that the plan's bytes do not hold */
 };
 
 /* Parses len_bytes (borrowed for the life of the plan). Returns 0, or -1 with the reason in
@@ -59,6 +70,10 @@ struct plan {
 int plan_parse(struct plan *plan, const char *bytes, size_t len_bytes, char *message,
                size_t message_bytes);
 void plan_finish(struct plan *plan);
+
+/* Adds a floor at its sorted place; path is absolute and normal, and copied. Returns 0, or -1
+ * when the plan is full. */
+int plan_add_floor(struct plan *plan, const char *path);
 
 /* Whether path lies strictly below dir. Both absolute and normal. */
 bool path_below(const char *path, const char *dir);

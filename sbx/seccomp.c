@@ -16,10 +16,12 @@
     ((struct sock_fprog){.len = sizeof(code) / sizeof *(code),                           \
                          .filter = (struct sock_filter *)(uintptr_t)(code)})
 
-int seccomp_enter_command(bool as_root)
+int seccomp_enter_command(bool as_root, bool userns)
 {
     struct sock_fprog program =
         as_root ? PROGRAM(SECCOMP_COMMAND_ROOT) : PROGRAM(SECCOMP_COMMAND_USER);
+    if (userns)
+        program = as_root ? PROGRAM(SECCOMP_USERNS_ROOT) : PROGRAM(SECCOMP_USERNS_USER);
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                         SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 }

@@ -5,9 +5,10 @@
 
 #include <stdbool.h>
 
-/* Puts this process under the command's program. Returns the listener for its connect calls,
- * or -1 with errno set. Needs no_new_privs. */
-int seccomp_enter_command(bool as_root);
+/* Puts this process under the command's program, with userns under the one that lets it make
+ * namespaces. Returns the listener for its connect calls, or -1 with errno set. Needs
+ * no_new_privs. */
+int seccomp_enter_command(bool as_root, bool userns);
 
 /* Puts pid 1 under the same program with connect and openat2 open. Returns 0 or -1, errno. */
 int seccomp_enter_init(bool as_root);

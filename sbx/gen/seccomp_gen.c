@@ -3,8 +3,8 @@
  * numbers). Must not know: anything at run time. libseccomp only translates names to numbers
  * of both architectures; the tree is our own, because libseccomp cannot say "any family but
  * these" without some hundred rules (docs/adr/sbx-seccomp.md).
- * The programs: for the command and for pid 1 (which may connect and openat2), each for an
- * ordinary user and for root (where the set-group-id bit is closed too). */
+ * The programs: for the command, for one that may make namespaces, and for pid 1 (which may
+ * connect and openat2), each for an ordinary user and for root (where the set-group-id bit is closed too). */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -290,13 +290,31 @@ static int by_number(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-static size_t collect(struct call *calls, uint32_t arch, bool for_init)
+/* Whom a program is for. */
+enum subject {
+    FOR_COMMAND,
+    FOR_USERNS, /* a command that may make namespaces, and change its root in one */
+    FOR_INIT,
+};
+
+static bool is_open_for(const char *name, enum subject subject)
+{
+    static const char *const OPEN[][3] = {
+        [FOR_USERNS] = {"clone", "unshare", "chroot"},
+        [FOR_INIT] = {"connect", "openat2", NULL},
+    };
+    for (size_t i = 0; subject != FOR_COMMAND && i < 3 && OPEN[subject][i]; i++)
+        if (strcmp(name, OPEN[subject][i]) == 0)
+            return true;
+    return false;
+}
+
+static size_t collect(struct call *calls, uint32_t arch, enum subject subject)
 {
     size_t count = 0;
     for (size_t i = 0; i < RULE_COUNT; i++) {
         const struct rule *rule = &RULES[i];
-        if (for_init &&
-            (!strcmp(rule->name, "connect") || !strcmp(rule->name, "openat2")))
+        if (is_open_for(rule->name, subject))
             continue;
         int number = rule->number;
         if (number == 0)
@@ -313,10 +331,10 @@ static size_t collect(struct call *calls, uint32_t arch, bool for_init)
     return count;
 }
 
-static void build(struct program *p, uint32_t arch, bool for_init, bool for_root)
+static void build(struct program *p, uint32_t arch, enum subject subject, bool for_root)
 {
     struct call calls[RULE_COUNT];
-    size_t count = collect(calls, arch, for_init);
+    size_t count = collect(calls, arch, subject);
     memset(p, 0, sizeof *p);
     p->mode_mask = for_root ? 06000 : 04000;
     put(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
@@ -352,9 +370,10 @@ static void print_all(uint32_t arch)
 {
     static struct program program;
     static const char *const NAMES[] = {"SECCOMP_COMMAND_USER", "SECCOMP_COMMAND_ROOT",
-                                        "SECCOMP_INIT_USER", "SECCOMP_INIT_ROOT"};
-    for (unsigned int i = 0; i < 4; i++) {
-        build(&program, arch, i >= 2, i & 1);
+                                        "SECCOMP_USERNS_USER",  "SECCOMP_USERNS_ROOT",
+                                        "SECCOMP_INIT_USER",    "SECCOMP_INIT_ROOT"};
+    for (unsigned int i = 0; i < 6; i++) {
+        build(&program, arch, (enum subject)(i / 2), i & 1);
         print(&program, NAMES[i]);
     }
 }

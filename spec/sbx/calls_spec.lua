@@ -179,7 +179,7 @@ describe("sbx.calls with the launcher", function()
     local _, output = contained("ls " .. base .. "/state " .. base .. "/data "
       .. base .. "/home/.ssh; ls $XDG_RUNTIME_DIR/efr-sbx")
     assert.is_nil(output:find("c1", 1, true))
-    assert.is_truthy(output:find("child.zsh\nline\nstate\n", 1, true))
+    assert.is_truthy(output:find("child.zsh\neditor\nline\nstate\n", 1, true))
   end)
 
   it("refuses what cannot be contained", function()

@@ -103,15 +103,21 @@ describe("sbx.plan", function()
         ["/x"] = "file" },
       has = { "mask /run/systemd", "floor /run/systemd/resolve/a.conf" },
       lacks = { "floor /x", "floor /run/systemd/resolve/b.conf" } },
-    { "a grant shows what is hidden", spec = { unmask = { "/home/u/.kube/x" } },
+    { "a grant shows what is hidden", spec = { grants = { { kind = "unmask", path = "/home/u/.kube/x" } } },
       files = { ["/home/u/.kube"] = "dir", ["/home/u/.kube/x"] = "dir" },
       has = { "mask /home/u/.kube", "floor /home/u/.kube/x" } },
     { "a grant at a mask takes it away, and its secrets stay hidden",
-      spec = { unmask = { "/home/u/.aws" } },
+      spec = { grants = { { kind = "unmask", path = "/home/u/.aws" } } },
       files = { ["/home/u/.aws"] = "dir", ["/home/u/.aws/credentials"] = "file" },
       has = { "mask /home/u/.aws/credentials" }, lacks = { "mask /home/u/.aws" } },
+    { "what is shown can be granted for writing too",
+      spec = { grants = { { kind = "unmask", path = "/home/u/.kube/x" },
+        { kind = "write", path = "/home/u/.kube/x" } } },
+      files = { ["/home/u/.kube"] = "dir", ["/home/u/.kube/x"] = "dir" },
+      has = { "mask /home/u/.kube", "grant /home/u/.kube/x" },
+      lacks = { "floor /home/u/.kube/x" } },
     { "secrets below what a grant shows inside a mask stay hidden",
-      spec = { unmask = { "/home/u/m/x" }, masks = { "/home/u/m" },
+      spec = { grants = { { kind = "unmask", path = "/home/u/m/x" } }, masks = { "/home/u/m" },
         secret_paths = { "/home/u/m/x/s" } },
       files = { ["/home/u/m"] = "dir", ["/home/u/m/x"] = "dir", ["/home/u/m/x/s"] = "file" },
       has = { "mask /home/u/m", "floor /home/u/m/x", "mask /home/u/m/x/s" } },
@@ -176,12 +182,34 @@ describe("sbx.plan", function()
       files = { ["/home/u/.aws"] = { link = "p/app/cur/aws" },
         ["/home/u/p/app/cur"] = { link = "v1" }, ["/home/u/p/app/v1"] = "dir",
         ["/home/u/p/app/v1/aws"] = "dir" }, text = "is hidden, and the call could change" },
-    { "to show an engine secret", spec = { unmask = { "/home/u/.ssh" } }, text = "is a secret" },
-    { "to show a file of an engine secret", spec = { unmask = { "/home/u/.ssh/x" } },
+    { "to show an engine secret",
+      spec = { grants = { { kind = "unmask", path = "/home/u/.ssh" } } }, text = "is a secret" },
+    { "to show a file of an engine secret", spec = { grants = { { kind = "unmask", path = "/home/u/.ssh/x" } } },
       files = { ["/home/u/.ssh/x"] = "file" }, text = "is a secret" },
-    { "to show efr's own data", spec = { unmask = { "/home/u/.local/share/efr/x" } },
+    { "to show efr's own data", spec = { grants = { { kind = "unmask", path = "/home/u/.local/share/efr/x" } } },
       files = { ["/home/u/.local/share/efr/x"] = "file" }, text = "is a secret" },
-    { "to show what is not hidden", spec = { unmask = { "/home/u/p" } }, text = "not hidden" },
+    { "to show what is not hidden",
+      spec = { grants = { { kind = "unmask", path = "/home/u/p" } } }, text = "not hidden" },
+    { "a grant of what is not there", spec = { grants = { { kind = "write", path = "/none" } } },
+      text = "nothing to grant" },
+    { "a write grant of a socket", spec = { grants = { { kind = "write", path = "/s" } } },
+      files = { ["/s"] = "socket" }, text = "only a file or a directory" },
+    { "a write grant of the home directory",
+      spec = { grants = { { kind = "write", path = "/home/u" } } }, text = "home directory" },
+    { "a write grant of a secret", spec = { grants = { { kind = "write", path = "/etc/shadow" } } },
+      text = "is hidden" },
+    { "a write grant of a floor", spec = { grants = { { kind = "write", path = "/home/u/.zshrc" } } },
+      files = { ["/home/u/.zshrc"] = "file" }, text = "is protected" },
+    { "a socket grant of a file", spec = { grants = { { kind = "socket", path = "/s" } } },
+      files = { ["/s"] = "file" }, text = "is no socket" },
+    { "a device grant elsewhere", spec = { grants = { { kind = "device", path = "/x/kvm" } } },
+      files = { ["/x/kvm"] = "char" }, text = "does not lie below /dev" },
+    { "a device grant of a directory", spec = { grants = { { kind = "device", path = "/dev/dri" } } },
+      files = { ["/dev/dri"] = "dir" }, text = "is no device" },
+    { "a device grant of a terminal",
+      spec = { grants = { { kind = "device", path = "/dev/pts/3" } } },
+      files = { ["/dev/pts/3"] = "char" }, text = "has its own" },
+    { "an unknown grant", spec = { grants = { { kind = "all" } } }, text = "unknown grant" },
     { "a mask that would hide everything", spec = { masks = { "/m" } },
       files = { ["/m"] = { link = "/" } }, text = "cannot be hidden" },
     { "a hidden directory to start in", spec = { cwd = "/home/u/.ssh" }, text = "is hidden" },
@@ -198,6 +226,29 @@ describe("sbx.plan", function()
       assert.are.equal("EFR_SANDBOX", code)
     end)
   end
+
+  it("asks for nothing that was not granted, and for what was", function()
+    local fields = assert(plan.build(world.spec({ grants = {
+      { kind = "write", path = "/opt/f" }, { kind = "write", path = "/opt/d" },
+      { kind = "socket", path = "/run/docker.sock" }, { kind = "device", path = "/dev/l" },
+      { kind = "host_network" }, { kind = "userns" }, { kind = "userns" },
+    }, limits = { processes = 9, file_bytes = 0, open_files = 7 } }, {
+      ["/opt/f"] = "file", ["/opt/d"] = "dir", ["/run/docker.sock"] = "socket",
+      ["/dev/l"] = { link = "kvm" }, ["/dev/kvm"] = "char",
+    })))
+    local text = "|" .. table.concat(fields, "|") .. "|"
+    for _, wanted in ipairs({ "grant|/opt/f", "grant|/opt/d", "socket|/run/docker.sock",
+      "device|/dev/kvm", "network|host|userns|1|limit|processes|9|limit|open_files|7" }) do
+      assert.is_truthy(text:find("|" .. wanted .. "|", 1, true), wanted .. " in " .. text)
+    end
+    assert.is_nil(text:find("file_bytes", 1, true))
+    assert.is_nil(text:find("CARGO_NET_OFFLINE", 1, true))
+    text = table.concat(assert(plan.build(world.spec())), "|")
+    for _, name in ipairs({ "grant", "socket", "device", "network", "userns", "limit" }) do
+      assert.is_nil(text:find("|" .. name .. "|", 1, true), name)
+    end
+    assert.is_truthy(text:find("CARGO_NET_OFFLINE", 1, true))
+  end)
 
   it("sorts by depth, then kind, and drops duplicates", function()
     local sorted = plan.sort({

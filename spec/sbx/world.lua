@@ -81,7 +81,7 @@ end
 function M.mounts(fields)
   local kinds = {
     mask = true, private = true, runtime = true, overlay = true, root = true, pin = true,
-    floor = true,
+    grant = true, socket = true, floor = true,
   }
   local out = {}
   for i = 3, #fields - 1 do

@@ -101,7 +101,7 @@ sorted_mounts() {
         local slashes=${path//[^\/]/} rank=0
         case $kind in
             mask) rank=0 ;; private) rank=1 ;; runtime) rank=2 ;; overlay) rank=3 ;;
-            root) rank=4 ;; pin) rank=5 ;; floor) rank=6 ;;
+            root) rank=4 ;; pin) rank=5 ;; grant) rank=6 ;; socket) rank=7 ;; floor) rank=8 ;;
         esac
         printf '%04d %d %s %s\n' ${#slashes} $rank "$kind" "$path"
     done | sort | while read -r _ _ kind path; do

@@ -106,6 +106,30 @@ static const struct refusal {
     ROW(HEAD "root\0/tmp\0" TAIL, "/tmp: only /tmp and /var/tmp are private"),
     ROW(HEAD "root\0/a/b\0root\0/a\0" TAIL, "mounts are not sorted at /a"),
     ROW(HEAD "floor\0/a\0mask\0/b\0" TAIL, "mounts are not sorted at /b"),
+    ROW(HEAD "grant\0/a\0pin\0/b\0" TAIL, "mounts are not sorted at /b"),
+    ROW(HEAD "floor\0/a\0socket\0/b\0" TAIL, "mounts are not sorted at /b"),
+    ROW(HEAD "grant\0/\0" TAIL, "/ cannot be a write root, mask or floor"),
+    ROW(HEAD "device\0/dev\0" TAIL, "device: not below /dev: /dev"),
+    ROW(HEAD "device\0/dev/../a\0" TAIL, "device: not below /dev: /dev/../a"),
+    ROW(HEAD "device\0/dev/shm/a\0" TAIL, "device: the call has its own: /dev/shm/a"),
+    ROW(HEAD "network\0none\0" TAIL, "network is not host, or given twice"),
+    ROW(HEAD "network\0host\0network\0host\0" TAIL,
+        "network is not host, or given twice"),
+    ROW(HEAD "userns\0yes\0" TAIL, "userns is not 1, or given twice"),
+    ROW(HEAD "limit\0memory\0"
+             "1\0" TAIL,
+        "unknown limit: memory"),
+    ROW(HEAD "limit\0processes\0-1\0" TAIL, "limit: not a number above 0: -1"),
+    ROW(HEAD "limit\0processes\0"
+             "1x\0" TAIL,
+        "limit: not a number above 0: 1x"),
+    ROW(HEAD "limit\0processes\0"
+             "99999999999999999999\0" TAIL,
+        "limit: not a number above 0: 99999999999999999999"),
+    ROW(HEAD "limit\0processes\0"
+             "1\0limit\0processes\0"
+             "1\0" TAIL,
+        "limit processes is given twice"),
     ROW(HEAD "uid\0"
              "01x\0" TAIL,
         "uid is not a number"),
@@ -139,12 +163,47 @@ static void below(void **state)
     assert_false(path_below("/", "/"));
 }
 
+static void grants(void **state)
+{
+    (void)state;
+    static const char BYTES[] = HEAD "root\0/a\0" MOUNTS "grant\0/u/v\0socket\0/u/s\0"
+                                     "device\0/dev/kvm\0network\0host\0userns\0"
+                                     "1\0limit\0open_files\0"
+                                     "9\0pass\0TOKEN\0" TAIL;
+    char message[400] = "";
+    struct plan plan;
+    /* MOUNTS holds /run/user/1, which is deeper than what follows. */
+    assert_int_equal(plan_parse(&plan, BYTES, sizeof BYTES - 1, message, sizeof message),
+                     -1);
+    plan_finish(&plan);
+    static const char SORTED[] =
+        HEAD "private\0/tmp\0root\0/a\0private\0/var/tmp\0grant\0/u/v\0socket\0/u/w\0"
+             "runtime\0/run/user/1\0"
+             "device\0/dev/kvm\0network\0host\0userns\0"
+             "1\0limit\0open_files\0"
+             "9\0pass\0TOKEN\0" TAIL;
+    assert_int_equal(
+        plan_parse(&plan, SORTED, sizeof SORTED - 1, message, sizeof message), 0);
+    assert_true(plan.host_network && plan.userns);
+    assert_int_equal(plan.max_open_files, 9);
+    assert_string_equal(plan.devices.items[0], "/dev/kvm");
+    assert_string_equal(plan.pass.items[0], "TOKEN");
+    /* A floor goes behind everything of its depth. */
+    assert_int_equal(plan_add_floor(&plan, "/a/bin"), 0);
+    assert_int_equal(plan_add_floor(&plan, "/a/b/c/d"), 0);
+    assert_string_equal(plan.mounts[5].path, "/a/bin");
+    assert_string_equal(plan.mounts[6].path, "/run/user/1");
+    assert_string_equal(plan.mounts[7].path, "/a/b/c/d");
+    plan_finish(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_plan),
         cmocka_unit_test(refusals),
         cmocka_unit_test(below),
+        cmocka_unit_test(grants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

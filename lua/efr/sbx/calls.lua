@@ -18,6 +18,7 @@ local M = {}
 
 local DIR_MODE <const> = 448 -- 0700
 local FILE_MODE <const> = 384 -- 0600
+local MODES <const> = { editor = 448 } -- of files in `in/`
 local NONCE_BYTES <const> = 16
 local RESULT_BYTES <const> = 1024 * 1024
 local RECORDS_BYTES <const> = 256 * 1024 + 1
@@ -31,8 +32,8 @@ Call.__index = Call
 -- Files ----------------------------------------------------------------------------------------
 
 -- No sync: after a crash of the machine no call goes on.
-local function write_new(uv, path, bytes)
-  local fd, err, code = uv.fs_open(path, "wx", FILE_MODE)
+local function write_new(uv, path, bytes, mode)
+  local fd, err, code = uv.fs_open(path, "wx", mode or FILE_MODE)
   if not fd then return nil, err, code end
   local written
   written, err, code = uv.fs_write(fd, bytes)
@@ -52,10 +53,11 @@ local function write_inside(self, dir, opts)
   local files = {
     line = opts.line,
     state = state and records.encode_state(state) or "",
+    editor = assert(ports.assets.get("zsh/hidden/editor"), "no editor is embedded"),
     ["child.zsh"] = assert(ports.assets.get("zsh/efr-child.zsh"), "no child shell is embedded"),
   }
   for name, bytes in pairs(files) do
-    ok, err, code = write_new(ports.uv, dir .. "/in/" .. name, bytes)
+    ok, err, code = write_new(ports.uv, dir .. "/in/" .. name, bytes, MODES[name])
     if not ok then return nil, err, code end
   end
   return dir .. "/in"
@@ -118,6 +120,9 @@ end
 ---@field project_root string?
 ---@field scratch string?
 ---@field extra_write string[]?  more write roots of this call
+---@field grants efr.sbx.Grant[]?  decided by the caller
+---@field env_pass string[]?  variables of the launcher that the call gets whatever their names
+---@field env_set string[][]?  {name, value}: more variables of the call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)

@@ -203,6 +203,15 @@ local function other_projects(app, projects, opts, cwd)
   end)
 end
 
+-- 0 is no limit of efr's own.
+local function limits_of(config)
+  return {
+    processes = config:get("sandbox.max_processes"),
+    file_bytes = (config:get("sandbox.max_file_gib") or 0) << 30,
+    open_files = config:get("sandbox.max_open_files"),
+  }
+end
+
 ---The whole description of a contained call.
 ---@param self table  the calls of the daemon
 ---@param opts efr.sbx.CallOptions
@@ -230,6 +239,8 @@ function M.spec(self, opts, nonce, assets)
     cache_mode = opts.cache_mode or config:get("sandbox.cache_mode"),
     keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
+    env_pass = opts.env_pass, env_set = opts.env_set, grants = opts.grants,
+    offline_hints = config:get("sandbox.offline_hints"), limits = limits_of(config),
     homes = uid == 0 and all_homes(fs) or nil,
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,

@@ -2,6 +2,8 @@
 -- Must not know: the values (the launcher filters its own environment).
 -- Runs in efrd. Pure.
 
+local list = require "efr.util.list"
+
 local M = {}
 
 -- Gone, always; with regard to case.
@@ -33,6 +35,13 @@ M.OFFLINE = {
   { "GOPROXY", "off" },
 }
 
+-- Nobody can type in a call of the model, so its editor fails at once and says so.
+M.EDITORS = {
+  "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "SUDO_EDITOR", "SYSTEMD_EDITOR",
+}
+-- What no caller may set: the call's own places, and what the loader reads before the command.
+M.FIXED = { "TMPDIR", "XDG_RUNTIME_DIR", "EFR_*", "_EFR_*" }
+
 local function escape(name)
   return (name:gsub("[%^%$%(%)%%%.%[%]%+%-%?]", "%%%0"):gsub("%*", ".*"))
 end
@@ -51,21 +60,42 @@ function M.matches(patterns, name, any_case)
   return false
 end
 
+-- What efr sets unless the caller gave the variable.
+local function pairs_to_set(spec)
+  local out = {}
+  list.extend(out, M.SET)
+  if spec.offline_hints ~= false and not (spec.granted and spec.granted.host_network) then
+    list.extend(out, M.OFFLINE)
+  end
+  if spec.assets then
+    for _, name in ipairs(M.EDITORS) do out[#out + 1] = { name, spec.xrt .. "/efr-sbx/editor" } end
+  end
+  return out
+end
+
 ---The plan's fields for the environment.
 ---@param spec efr.sbx.Spec
 ---@return string[] fields
 function M.fields(spec)
-  local out = {}
-  local function add(...)
-    for _, field in ipairs({ ... }) do out[#out + 1] = field end
+  local out, given = {}, {}
+  local function add(keyword, items)
+    for _, item in ipairs(items or {}) do list.extend(out, { keyword, item }) end
   end
-  for _, pattern in ipairs(M.UNSET) do add("unset", pattern) end
-  for _, pattern in ipairs(spec.env_deny or {}) do add("unset", pattern) end
-  for _, pattern in ipairs(M.SECRET) do add("secret", pattern) end
-  for _, pattern in ipairs(spec.env_keep or {}) do add("keep", pattern) end
-  for _, pair in ipairs(M.SET) do add("set", pair[1], pair[2]) end
-  for _, pair in ipairs(M.OFFLINE) do add("set", pair[1], pair[2]) end
-  add("set", "XDG_RUNTIME_DIR", spec.xrt)
+  local function set(pairs_of, replaces)
+    for _, pair in ipairs(pairs_of or {}) do
+      if replaces or not given[pair[1]] then list.extend(out, { "set", pair[1], pair[2] }) end
+      given[pair[1]] = true
+    end
+  end
+  add("unset", M.UNSET)
+  add("unset", spec.env_deny)
+  add("secret", M.SECRET)
+  add("keep", spec.env_keep)
+  add("pass", spec.env_pass)
+  for _, name in ipairs(spec.env_pass or {}) do given[name] = true end
+  set(spec.env_set, true)
+  set(pairs_to_set(spec))
+  list.extend(out, { "set", "XDG_RUNTIME_DIR", spec.xrt })
   return out
 end
 

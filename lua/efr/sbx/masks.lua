@@ -229,6 +229,17 @@ function M.check_links(spec, masks, roots)
   return true
 end
 
+---Whether one of some paths is at or above a path.
+---@param places string[]?
+---@param path string
+---@return boolean
+function M.over_any(places, path)
+  for _, place in ipairs(places or {}) do
+    if paths.within(path, place) then return true end
+  end
+  return false
+end
+
 ---The mask at or above a path, if any.
 ---@param masks {path: string}[]
 ---@param path string

@@ -5,10 +5,12 @@
 --
 -- Policy: masks, roots, checks, caches, private directories, pins, floors; then sorted by depth,
 -- and at equal depth by kind, so that a deeper rule always lies on top: a mask beats a floor, a
--- floor beats a root. Whatever cannot be made as described refuses the call; nothing is left out.
+-- floor beats a root and a grant. Whatever cannot be made as described refuses the call; nothing
+-- is left out.
 
 local caches = require "efr.sbx.caches"
 local environment = require "efr.sbx.environment"
+local grants_of = require "efr.sbx.grants"
 local masks_of = require "efr.sbx.masks"
 local paths = require "efr.perm.paths"
 local roots_of = require "efr.sbx.roots"
@@ -19,8 +21,10 @@ M.VERSION = "1"
 M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
 local OWN <const> = { mask = true, private = true, runtime = true }
+local LIMITS <const> = { "processes", "file_bytes", "open_files" }
 local RANK <const> = {
-  mask = 0, private = 1, runtime = 2, overlay = 3, root = 4, pin = 5, floor = 6,
+  mask = 0, private = 1, runtime = 2, overlay = 3, root = 4, pin = 5, grant = 6, socket = 7,
+  floor = 8,
 }
 
 ---@class efr.sbx.Look  what a path is
@@ -54,7 +58,8 @@ local RANK <const> = {
 ---@field layers string?  the conversation's directory; with layers_name, unless readonly
 ---@field layers_name string?  of this call, for layers that memory cannot hold
 ---@field hidden_files string[]?  of projects, for their names
----@field unmask string[]?  hidden real paths that a grant of this call shows
+---@field grants efr.sbx.Grant[]?  of this call
+---@field limits {processes: integer?, file_bytes: integer?, open_files: integer?}?
 ---@field env_deny string[]?
 ---@field env_keep string[]?
 ---@field homes string[]?  home directories of all users, as root
@@ -65,6 +70,9 @@ local RANK <const> = {
 ---@field projects string[]?  real roots of all registered projects
 ---@field other_projects string[]?  those of them that this call may write, but its own
 ---@field program_dir string?  where the running efrd lies
+---@field granted efr.sbx.Grants  filled in by build
+---@field unmask string[]  filled in by build: hidden real paths that a grant shows
+---@field shown string[]  filled in by build: what comes back inside masks
 ---@field real_home string  filled in by build
 ---@field real_data string  filled in by build
 
@@ -137,9 +145,11 @@ local function check_cwd(spec, masks, roots, back)
   return nil, ("the directory %s is hidden in the sandbox"):format(spec.cwd)
 end
 
-local function collect_mounts(spec)
+-- What the masks, roots and floors of a call are; each may refuse it.
+local function collect_parts(spec)
   local masks, err, back = masks_of.collect(spec)
   if not masks then return nil, err end
+  spec.shown = back
   local roots, floors, ok
   roots, err = roots_of.collect(spec, masks)
   if not roots then return nil, err end
@@ -150,20 +160,33 @@ local function collect_mounts(spec)
   if not floors then return nil, err end
   ok, err = check_cwd(spec, masks, roots, back)
   if not ok then return nil, err end
-  local mounts = {
+  return { masks = masks, roots = roots, floors = floors, back = back, overlays = overlays }
+end
+
+local function collect_mounts(spec)
+  local parts, err = collect_parts(spec)
+  if not parts then return nil, err end
+  local mounts, writable = {
     { kind = "private", path = "/tmp" }, { kind = "private", path = "/var/tmp" },
     { kind = "runtime", path = spec.xrt },
-  }
-  for _, mask in ipairs(masks) do
+  }, {}
+  for _, mask in ipairs(parts.masks) do
     if mask.path ~= spec.xrt then mounts[#mounts + 1] = { kind = "mask", path = mask.path } end
   end
-  for _, path in ipairs(back) do
-    mounts[#mounts + 1] = { kind = "floor", path = path, back = true }
+  for _, root in ipairs(parts.roots) do
+    local kind = root.name == "grant" and "grant" or "root"
+    mounts[#mounts + 1] = { kind = kind, path = root.path }
+    writable[root.path] = true
   end
-  for _, root in ipairs(roots) do mounts[#mounts + 1] = { kind = "root", path = root.path } end
-  table.move(overlays, 1, #overlays, #mounts + 1, mounts)
-  table.move(floors, 1, #floors, #mounts + 1, mounts)
-  return M.sort(without_masked(mounts, masks)), nil, overlays
+  for _, path in ipairs(parts.back) do
+    if not writable[path] then
+      mounts[#mounts + 1] = { kind = "floor", path = path, back = true }
+    end
+  end
+  table.move(parts.overlays, 1, #parts.overlays, #mounts + 1, mounts)
+  table.move(spec.granted.mounts, 1, #spec.granted.mounts, #mounts + 1, mounts)
+  table.move(parts.floors, 1, #parts.floors, #mounts + 1, mounts)
+  return M.sort(without_masked(mounts, parts.masks)), nil, parts.overlays
 end
 
 local function check_paths(spec, mounts)
@@ -198,6 +221,9 @@ function M.build(spec)
   local ok, err, mounts, overlays
   ok, err = check_path_variable(spec.env.PATH or "/usr/bin:/bin")
   if not ok then return nil, err, "EFR_SANDBOX" end
+  spec.granted, err = grants_of.resolve(spec)
+  if not spec.granted then return nil, err, "EFR_SANDBOX" end
+  spec.unmask = spec.granted.unmask
   mounts, err, overlays = collect_mounts(spec)
   if not mounts then return nil, err, "EFR_SANDBOX" end
   ok, err = check_paths(spec, mounts)
@@ -210,6 +236,11 @@ function M.build(spec)
   if spec.assets then add("assets", spec.assets) end
   if spec.records then add("records", "1") end
   add(table.unpack(caches.fields(spec, overlays)))
+  add(table.unpack(spec.granted.fields))
+  for _, name in ipairs(LIMITS) do
+    local value = (spec.limits or {})[name]
+    if value and value > 0 then add("limit", name, ("%d"):format(value)) end
+  end
   for _, mount in ipairs(mounts) do add(mount.kind, mount.path, mount.layer) end
   add(table.unpack(environment.fields(spec)))
   for _, arg in ipairs(spec.argv) do add("arg", arg) end

@@ -31,7 +31,7 @@ local function refusal(real, spec, masks, is_scratch)
     return ("%s cannot be a write root: every call has its own"):format(real)
   end
   local mask = masks_of.over(masks, real)
-  if mask and not is_scratch then
+  if mask and not is_scratch and not masks_of.over_any(spec.shown, real) then
     return ("%s cannot be a write root: it lies in %s, which is hidden"):format(real, mask.path)
   end
   return nil
@@ -47,6 +47,7 @@ local function candidates(spec)
   add(spec.scratch, "scratch")
   for _, path in ipairs(spec.write_roots or {}) do add(path, "setting") end
   for _, path in ipairs(spec.extra_write or {}) do add(path, "call") end
+  for _, grant in ipairs(spec.granted and spec.granted.write or {}) do add(grant.path, "grant") end
   return out
 end
 
@@ -64,7 +65,8 @@ function M.collect(spec, masks)
   local out, known = {}, {}
   for _, root in ipairs(candidates(spec)) do
     local seen = spec.look(root.path)
-    if seen and seen.type == "dir" and not known[seen.real] then
+    local fits = seen and (seen.type == "dir" or root.name == "grant" and seen.type == "file")
+    if fits and not known[seen.real] then
       local is_scratch = root.name == "scratch" and scratch_is_real(spec, seen)
       local why = refusal(seen.real, spec, masks, is_scratch)
       if why then return nil, why end

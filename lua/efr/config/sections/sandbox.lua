@@ -88,6 +88,22 @@ return {
       doc = "Variables that a contained command gets although their names look secret.",
     },
     {
+      name = "offline_hints", type = "boolean", default = true,
+      doc = "Tells cargo, npm, uv and go inside that there is no network: they fail at once.",
+    },
+    {
+      name = "max_processes", type = "integer", min = 16, max = 4194304, default = 8192,
+      doc = "How many processes and threads a contained command may have.",
+    },
+    {
+      name = "max_file_gib", type = "integer", min = 0, max = 1048576, default = 0,
+      doc = "How large a file may grow that a contained command writes; 0: no limit of efr's.",
+    },
+    {
+      name = "max_open_files", type = "integer", min = 0, max = 1048576, default = 0,
+      doc = "How many files a contained process may hold open; 0: no limit of efr's.",
+    },
+    {
       name = "synced_dirs", type = "list", items = { type = "path" },
       default = { "~/Dropbox", "~/Nextcloud", "~/Sync", "~/OneDrive", "~/MEGA" },
       doc = "Directories that other machines see: a write there, but for projects, asks you.",
