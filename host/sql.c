@@ -20,6 +20,7 @@
 /* More than the statements efr has; a script of many different ones only evicts. */
 #define CACHE_SLOTS 128
 #define BUSY_TIMEOUT_MS 5000
+#define ANSWER_SIZE 512
 
 struct cached {
     uint64_t hash;
@@ -346,6 +347,7 @@ static struct sql *open_file(const char *path, int flags, struct efr_err *err)
     if (sql_script(sql,
                    "SELECT count(*) FROM sqlite_schema;"
                    "PRAGMA temp_store=MEMORY;"
+                   "PRAGMA cache_size=-512;"
                    "PRAGMA foreign_keys=ON;",
                    err) != 0)
         goto failed;
@@ -356,30 +358,41 @@ failed:
     return NULL;
 }
 
-/* The answer of the pragma is the mode that the file now has. */
-static int use_wal(struct sql *sql, struct efr_err *err)
+/* Runs a statement that answers with at most one short text. Returns 1 with the text, 0 without a row,
+ * or -1 with *err set. param may be NULL. */
+static int ask(struct sql *sql, const char *text, const struct sql_value *param,
+               char answer[ANSWER_SIZE], struct efr_err *err)
 {
-    static const char text[] = "PRAGMA journal_mode=WAL";
-    struct sql_value query = {
-        .type = SQL_TEXT, .text = text, .text_len = sizeof(text) - 1};
-    sqlite3_stmt *stmt = sql_start(sql, query, NULL, 0, err);
-    int rc = -1;
+    struct sql_value query = {.type = SQL_TEXT, .text = text, .text_len = strlen(text)};
+    sqlite3_stmt *stmt = sql_start(sql, query, param, param ? 1 : 0, err);
+    int rc;
 
+    answer[0] = '\0';
     if (stmt == NULL)
         return -1;
-    if (sql_step(sql, stmt, err) == 1) {
-        struct sql_value mode = sql_column(stmt, 0);
+    rc = sql_step(sql, stmt, err);
+    if (rc == 1) {
+        struct sql_value value = sql_column(stmt, 0);
 
-        if (mode.text_len == 3 && memcmp(mode.text, "wal", 3) == 0)
-            rc = 0;
-        else
-            efr_err_set(err, "EFR_IO",
-                        "%s: this file system has no shared memory for a "
-                        "write-ahead log",
-                        sql->path);
+        (void)snprintf(answer, ANSWER_SIZE, "%.*s", (int)value.text_len, value.text);
     }
     sql_done(stmt);
     return rc;
+}
+
+/* The answer of the pragma is the mode that the file now has. */
+static int use_wal(struct sql *sql, struct efr_err *err)
+{
+    char mode[ANSWER_SIZE];
+
+    if (ask(sql, "PRAGMA journal_mode=WAL", NULL, mode, err) != 1)
+        return -1;
+    if (strcmp(mode, "wal") == 0)
+        return 0;
+    return efr_err_set(err, "EFR_IO",
+                       "%s: this file system has no shared memory for a "
+                       "write-ahead log",
+                       sql->path);
 }
 
 /* The caller frees the result. */
@@ -484,25 +497,13 @@ struct sql *sql_open_reader(const char *path, struct efr_err *err)
 
 int sql_check(struct sql *sql, struct efr_err *err)
 {
-    static const char text[] = "PRAGMA quick_check(1)";
-    struct sql_value query = {
-        .type = SQL_TEXT, .text = text, .text_len = sizeof(text) - 1};
-    sqlite3_stmt *stmt = sql_start(sql, query, NULL, 0, err);
-    int rc = -1;
+    char answer[ANSWER_SIZE];
 
-    if (stmt == NULL)
+    if (ask(sql, "PRAGMA quick_check(1)", NULL, answer, err) != 1)
         return -1;
-    if (sql_step(sql, stmt, err) == 1) {
-        struct sql_value answer = sql_column(stmt, 0);
-
-        if (answer.text_len == 2 && memcmp(answer.text, "ok", 2) == 0)
-            rc = 0;
-        else
-            efr_err_set(err, "EFR_DAMAGED", "%s: %.*s", sql->path, (int)answer.text_len,
-                        answer.text);
-    }
-    sql_done(stmt);
-    return rc;
+    if (strcmp(answer, "ok") == 0)
+        return 0;
+    return efr_err_set(err, "EFR_DAMAGED", "%s: %s", sql->path, answer);
 }
 
 /* Makes the rename itself survive a power cut. */
@@ -525,18 +526,10 @@ static int sync_parent(const char *path, struct efr_err *err)
 
 static int copy_into(struct sql *sql, const char *temp, struct efr_err *err)
 {
-    static const char text[] = "VACUUM INTO ?1";
-    struct sql_value query = {
-        .type = SQL_TEXT, .text = text, .text_len = sizeof(text) - 1};
     struct sql_value name = {.type = SQL_TEXT, .text = temp, .text_len = strlen(temp)};
-    sqlite3_stmt *stmt = sql_start(sql, query, &name, 1, err);
-    int rc;
+    char answer[ANSWER_SIZE];
 
-    if (stmt == NULL)
-        return -1;
-    rc = sql_step(sql, stmt, err);
-    sql_done(stmt);
-    return rc;
+    return ask(sql, "VACUUM INTO ?1", &name, answer, err);
 }
 
 int sql_backup(struct sql *sql, const char *path, struct efr_err *err)

@@ -33,24 +33,39 @@ static void child_failed(const char *text)
     _exit(EFR_EXIT_SETUP);
 }
 
-static void send_listener(int listener)
-{
-    struct report_text report = {0};
-    struct iovec part = {.iov_base = &report, .iov_len = sizeof report};
+/* A report and room for one descriptor beside it. */
+struct message {
+    struct report_text report;
+    struct iovec part;
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control.room};
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    } control;
+    struct msghdr head;
+};
+
+/* Points the parts of an empty message at each other; it must not move afterwards. */
+static void message_init(struct message *message)
+{
+    memset(message, 0, sizeof *message);
+    message->part =
+        (struct iovec){.iov_base = &message->report, .iov_len = sizeof message->report};
+    message->head = (struct msghdr){.msg_iov = &message->part,
+                                    .msg_iovlen = 1,
+                                    .msg_control = &message->control,
+                                    .msg_controllen = sizeof message->control.room};
+}
+
+static void send_listener(int listener)
+{
+    struct message message;
+    message_init(&message);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message.head);
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(head), &listener, sizeof listener);
-    if (sendmsg(child_channel, &message, MSG_NOSIGNAL) < 0)
+    if (sendmsg(child_channel, &message.head, MSG_NOSIGNAL) < 0)
         die_errno("send the listener");
     (void)close(listener);
 }
@@ -140,21 +155,14 @@ void command_fork(struct command *command, const struct init_args *args)
 
 int command_listener(struct command *command)
 {
-    struct report_text report = {0};
-    struct iovec part = {.iov_base = &report, .iov_len = sizeof report};
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control.room};
-    if (recvmsg(command->channel, &message, MSG_CMSG_CLOEXEC) != sizeof report)
+    struct message message;
+    message_init(&message);
+    ssize_t len = recvmsg(command->channel, &message.head, MSG_CMSG_CLOEXEC);
+    if (len != sizeof message.report)
         die("the command ended before it began");
-    if (report.text[0])
-        die("%.900s", report.text);
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (message.report.text[0])
+        die("%.900s", message.report.text);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message.head);
     if (!head || head->cmsg_type != SCM_RIGHTS)
         die("no listener arrived");
     memcpy(&command->listener, CMSG_DATA(head), sizeof command->listener);

@@ -4,6 +4,7 @@
 local async = require "efr.util.async"
 local json = require "efr.json"
 local uv = require "luv"
+local wire = require "efr.daemon.wire"
 
 local M = {}
 
@@ -112,16 +113,14 @@ function Fake:_accept()
   local peer = setmetatable({ pipe = assert(uv.new_pipe(false)) }, Peer)
   assert(self.server:accept(peer.pipe))
   self.peers[#self.peers + 1] = peer
-  local held = ""
+  local decoder = wire.decoder()
   peer.pipe:read_start(function(_, bytes)
     if not bytes then
       return peer:close()
     end
-    held = held .. bytes
-    for line in held:gmatch("(.-)\n") do
+    for _, line in ipairs(decoder:feed(bytes)) do
       self:_line(peer, line)
     end
-    held = held:match("[^\n]*$")
   end)
 end
 

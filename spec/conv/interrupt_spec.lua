@@ -240,6 +240,15 @@ describe("conv: interrupts, questions, streaming", function()
       assert.is_true(completed.is_error)
     end)
 
+    it("says nothing of a sandbox when the hidden shell failed", function()
+      opened()
+      w.run_line = function()
+        return { outcome = "setup_failed", output = "", setup_error = "no prompt", no_shell = true }
+      end
+      w:reply(answer(nil, { { "shell", { command = "make" } } }))
+      assert.is_nil(w:find("tool_call_completed")[1].sandbox)
+    end)
+
     it("contains a line that a rule of the user asked about, also after a yes", function()
       opened({ ["permissions.rules"] = { { action = "execute", effect = "ask",
         resource = { command = { program = "make" } } } } })

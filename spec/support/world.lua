@@ -302,7 +302,8 @@ function M.new(opts)
       text = { clean = function(s)
         return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "\xEF\xBF\xBD"))
       end },
-      sys = { now_us = function() return clock.now * 1000 end, uuid7 = ids(),
+      sys = { now_us = function() return clock.now * 1000 end,
+        mono_us = function() return clock.now * 1000 end, uuid7 = ids(),
         hostname = function() return "box" end, getuid = function() return 1000 end,
         random = function(n) return ("\0"):rep(n) end,
         release_memory = function() world.released = (world.released or 0) + 1 end,

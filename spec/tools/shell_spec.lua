@@ -99,6 +99,9 @@ describe("tools.shell", function()
       run(setup, { launch = "contained" }).output)
     assert.equal("[the command could not start: no user namespaces; nothing of it ran]",
       run(setup).output)
+    setup = { outcome = "setup_failed", output = "", setup_error = "no prompt", no_shell = true }
+    assert.equal("[the hidden shell could not start: no prompt; nothing of it ran]",
+      run(setup, { launch = "contained" }).output)
     assert.same({
       output = "[the hidden shell is busy: it shows no prompt. The command did not run.]",
       is_error = true,

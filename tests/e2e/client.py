@@ -18,6 +18,11 @@ class Client:
         self.items = []
         self.request("hello", {"protocol": 1, "origin": "cli", "pid": os.getpid()})
 
+    def close(self):
+        """Ends the connection."""
+        self.file.close()
+        self.sock.close()
+
     def start(self, method, params):
         """Sends a request and returns its id."""
         self.next += 1

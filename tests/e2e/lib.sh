@@ -98,6 +98,18 @@ wait_no_leftovers() {
     done
 }
 
+# end_leftovers: kills what the test started and is still there; a process may leave children.
+end_leftovers() {
+    local rest pids round
+    for round in 1 2 3 4 5; do
+        rest=$(leftovers) && [[ -n $rest ]] || return 0
+        mapfile -t pids < <(cut -d' ' -f1 <<<"$rest")
+        kill -KILL "${pids[@]}" 2>/dev/null || true
+        python3 "$tests/e2e/gone.py" "$limit" "${pids[@]}" || true
+    done
+    say "cannot end: $rest (after $round rounds)" >&2
+}
+
 finish() {
     local status=$?
     trap - EXIT
@@ -111,11 +123,11 @@ finish() {
                 status=1
             }
         fi
+        # In a subshell: `fail` must not skip what follows.
         if [[ $status == 0 ]]; then
-            wait_no_leftovers
-        else
-            leftovers | while read -r pid _; do kill -KILL "$pid" 2>/dev/null || true; done
+            (wait_no_leftovers) || status=1
         fi
+        [[ $status == 0 ]] || end_leftovers
         chmod -R u+rwX "$T" 2>/dev/null || true
         rm -rf "$T" || true
     fi

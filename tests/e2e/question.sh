@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # cautious, in a real terminal: a shell line asks; y runs it in the hidden zsh, n does not; keys typed
-# before the card never answer it; one zsh serves all calls (a variable set in call 1 is read in call 2).
+# before the card never answer it; one zsh serves all calls (a variable set in call 1 is read in call 2). auto, in a
+# pipe: an export, a function, an alias and the directory of call 1 are there in call 2; a plain variable is not.
 . "$(dirname "$0")/lib.sh"
 new_home
 config cautious
@@ -52,3 +53,27 @@ type_line 'print back-$((1+1))'
 see 'back-2'
 equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'approval_resolved'")" 3 'answers'
 equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'shell_started'")" 1 'hidden shells'
+
+# The same for contained calls, whose shells are many: what comes back is carried over.
+config auto
+mkdir -p "$P/sub"
+model <<'EOF'
+local FIRST = [[export EXPORTED="one two"; plain=lost; greet() { print "hello $1"; }
+alias shout='print -r -- SHOUT'; cd sub; print set-$((20+22))]]
+local SECOND = [[print -r -- "[$EXPORTED][$plain][${PWD##*/}]"; greet you; shout it]]
+return function(request)
+  local last = request.messages[#request.messages]
+  local block = last.content[#last.content]
+  if request.call < 2 then
+    return { calls = { { name = "shell", input = { command = ({ FIRST, SECOND })[request.call + 1] } } } }
+  end
+  return { text = "got " .. block.output }
+end
+EOF
+stop_daemon
+cd "$P"
+project
+got=$(efr new -- carry)
+contains "$got" '\[one two\]\[\]\[sub\]' 'an export, no plain variable, the directory'
+contains "$got" '^hello you$' 'a function'
+contains "$got" '^SHOUT it$' 'an alias'

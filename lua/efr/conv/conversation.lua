@@ -86,8 +86,7 @@ function Conversation:is_busy()
   return self.current ~= nil or self.working == true or self.queue:len() > 0
 end
 
--- After a quiet minute the history is dropped, and what that frees goes back to the system; the
--- next turn reads it again.
+-- After a quiet minute the history is dropped; the next turn reads it again.
 local function when_idle(self)
   self.idle_mark = {}
   local mark = self.idle_mark
@@ -95,8 +94,7 @@ local function when_idle(self)
     async.sleep(IDLE_MS)
     if self.idle_mark == mark and not self:is_busy() then
       self.history:drop()
-      collectgarbage()
-      self.app.ports.sys.release_memory()
+      self.app.tidy:soon()
     end
   end)
 end
@@ -112,6 +110,7 @@ function Conversation:kick()
       if not prompt then break end
       ran, self.idle_mark = true, nil
       turn.run(self, prompt)
+      self.app.tidy:soon()
     end
     self.working = false
     if self.on_rest then self.on_rest() end

@@ -15,6 +15,7 @@ local machine = require "efr.conv.machine"
 local registry = require "efr.tools.registry"
 local route = require "efr.conv.route"
 local settings = require "efr.conv.settings"
+local tidy = require "efr.conv.tidy"
 
 local M = {}
 
@@ -28,6 +29,7 @@ Manager.__index = Manager
 function M.new(app)
   app.tools = app.tools or registry.new(app.ports)
   app.decisions = app.decisions or decisions.new()
+  app.tidy = app.tidy or tidy.new(app.ports.sys)
   return setmetatable({ app = app, open = {} }, Manager)
 end
 

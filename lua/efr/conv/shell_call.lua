@@ -14,9 +14,14 @@ local function look_again(app, call)
   if call.launch == "contained" then app.sandbox:check_again() end
 end
 
-local function failed(call, message)
-  call.setup_error = message
-  return { outcome = "setup_failed", output = "", truncated = false, setup_error = message }
+-- A call that was not run, for want of a sandbox or of a shell.
+local function failed(call, message, no_shell)
+  call.no_shell = no_shell
+  call.setup_error = not no_shell and message or nil
+  return {
+    outcome = "setup_failed", output = "", truncated = false, setup_error = message,
+    no_shell = no_shell,
+  }
 end
 
 -- Paths that the call declared: other projects that they lie in may be writable too.
@@ -54,7 +59,7 @@ function M.run(turn, call, opts)
   hidden, message = conv:shell()
   if not hidden then
     prepared:cleanup()
-    return failed(call, message)
+    return failed(call, message, true)
   end
   conv.hidden = hidden
   local result = hidden:run({
@@ -69,8 +74,9 @@ function M.run(turn, call, opts)
     token = turn.token,
   })
   call.stopped = result.outcome == "interrupted"
-  call.setup_error = result.setup_error
-  if result.outcome == "setup_failed" then look_again(app, call) end
+  call.no_shell = result.no_shell
+  call.setup_error = not result.no_shell and result.setup_error or nil
+  if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
   if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   return result

@@ -15,15 +15,19 @@ local M = {}
 ---@field exit_code integer?
 ---@field cwd string?  the shell's directory afterwards
 ---@field setup_error string?  why a call was not run
+---@field no_shell boolean?  of setup_failed: the hidden shell is what failed, not the sandbox
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
 
----A line that was not run.
+---A line that was not run; setup_failed is the shell's here.
 ---@param cwd string
 ---@param outcome string
 ---@param message string?
 ---@return efr.shell.RunResult
 function M.refusal(cwd, outcome, message)
-  return { outcome = outcome, output = "", truncated = false, setup_error = message, cwd = cwd }
+  return {
+    outcome = outcome, output = "", truncated = false, setup_error = message, cwd = cwd,
+    no_shell = outcome == "setup_failed" or nil,
+  }
 end
 
 ---A run that goes on after its caller has its answer. Waits.

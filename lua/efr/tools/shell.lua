@@ -126,7 +126,8 @@ end
 
 local function setup_failed(result, call)
   local reason = result.setup_error or "no reason was given"
-  local what = call.ctx.launch == "contained" and "the sandbox could not start"
+  local what = result.no_shell and "the hidden shell could not start"
+    or call.ctx.launch == "contained" and "the sandbox could not start"
     or "the command could not start"
   return with_note(result.output or "", ("[%s: %s; nothing of it ran]"):format(what, reason)), true
 end

@@ -7,7 +7,7 @@ local events = require "efr.conv.events"
 local M = {}
 
 local function sandbox_of(call)
-  if call.launch ~= "contained" or call.name ~= "shell" then return nil end
+  if call.launch ~= "contained" or call.name ~= "shell" or call.no_shell then return nil end
   return { confined = not call.setup_error, setup_error = call.setup_error }
 end
 
