@@ -30,17 +30,6 @@ local MAX_TYPED <const> = 10
 local RETYPE_MS <const>, PROMPT_MS <const> = 400, 1000
 local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 
----@class efr.shell.RunOptions
----@field line string?  the text; needed without `call`
----@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
----@field launch "direct"|"contained"|nil  default "direct"
----@field trusted string[]?  words that must be no alias and no function while the line runs
----@field search_path string?  the PATH that the line was decided with: with another it does not run
----@field timeout_ms integer?  default 30000
----@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
----@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
----@field token efr.Token?
-
 ---@class efr.Hidden
 ---@field cwd string  last known directory of the shell
 ---@field _phase "none"|"starting"|"ready"|"busy"|"prompting"

@@ -1,4 +1,4 @@
--- What a run in the hidden shell gives back.
+-- What a run in the hidden shell takes and gives back.
 --
 -- Owns: the outcomes. Must not know: the terminal, how a run is ended. Loop thread of efrd.
 
@@ -7,6 +7,17 @@ local live = require "efr.shell.live"
 local replay = require "efr.shell.replay"
 
 local M = {}
+
+---@class efr.shell.RunOptions
+---@field line string?  the text; needed without `call`
+---@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
+---@field launch "direct"|"contained"|nil  default "direct"
+---@field trusted string[]?  words that must be no alias and no function while the line runs
+---@field search_path string?  the PATH that the line was decided with: with another it does not run
+---@field timeout_ms integer?  default 30000
+---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
+---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
+---@field token efr.Token?
 
 ---@class efr.shell.RunResult
 ---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
