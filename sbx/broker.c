@@ -145,20 +145,39 @@ static ssize_t read_address(const struct flight *flight, void *bytes)
     return len;
 }
 
-/* Opens the target as the caller would name it: relative to its directory, links followed, no
- * magic links. The root is the same for all processes of a call (no chroot inside). */
+/* One of the caller's directories: "cwd" or "root". */
+static int open_of_caller(int pidfd, const char *what)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", number_in_proc(pidfd), what);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool is_own_root(int fd)
+{
+    struct statx theirs;
+    struct statx ours;
+    unsigned int want = STATX_MNT_ID | STATX_INO;
+    return statx(fd, "", AT_EMPTY_PATH, want, &theirs) == 0 &&
+           statx(AT_FDCWD, "/", 0, want, &ours) == 0 &&
+           theirs.stx_mnt_id == ours.stx_mnt_id && theirs.stx_ino == ours.stx_ino;
+}
+
+/* Opens the target as the caller would name it: relative to its directory or, in a call that may
+ * make namespaces, to a root of its own; links followed, no magic links. */
 static int open_target(int pidfd, const char *path)
 {
-    char cwd_path[64];
-    CLEANUP_FD int cwd = -1;
-    if (path[0] != '/') {
-        (void)snprintf(cwd_path, sizeof cwd_path, "/proc/%d/cwd", number_in_proc(pidfd));
-        cwd = open(cwd_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (cwd < 0)
-            return -1;
-    }
+    bool absolute = path[0] == '/';
+    CLEANUP_FD int base = open_of_caller(pidfd, absolute ? "root" : "cwd");
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-    int fd = (int)syscall(SYS_openat2, cwd, path, &how, sizeof how);
+    int fd;
+    if (base < 0)
+        return -1;
+    if (absolute && !is_own_root(base))
+        how.resolve |= RESOLVE_IN_ROOT;
+    do
+        fd = (int)syscall(SYS_openat2, base, path, &how, sizeof how);
+    while (fd < 0 && errno == EAGAIN && (how.resolve & RESOLVE_IN_ROOT));
     if (fd < 0 && errno == ELOOP)
         errno = EACCES;
     return fd;

@@ -86,8 +86,15 @@ static void enter_landlock(const struct init_args *args, struct mount_result *mo
         allow_path(rules, "/dev/console", LANDLOCK_TERMINAL);
     for (size_t i = 0; i < args->plan->devices.count; i++)
         allow_path(rules, args->plan->devices.items[i], LANDLOCK_TERMINAL);
+    for (size_t i = 0; i < args->plan->mount_count; i++)
+        if (args->plan->mounts[i].kind == MOUNT_SOCKET)
+            allow_path(rules, args->plan->mounts[i].path, LANDLOCK_SOCKET);
     if (args->plan->userns)
         allow_path(rules, "/proc", LANDLOCK_SINK); /* id maps; the mounts hold the rest */
+    /* The terminals that the command inherits are those of the host: another device file. */
+    for (int fd = 0; fd <= 2; fd++)
+        if (isatty(fd))
+            allow(rules, fd, LANDLOCK_TERMINAL, "an inherited terminal");
 #ifdef EFR_SBX_TEST_UNSAFE
     if (unsafe_form("no-landlock"))
         return;

@@ -21,12 +21,14 @@
 #define FS_MAKE_FIFO (1ULL << 10)
 #define FS_MAKE_BLOCK (1ULL << 11)
 #define FS_MAKE_SYM (1ULL << 12)
-#define FS_REFER (1ULL << 13)     /* ABI 2 */
-#define FS_TRUNCATE (1ULL << 14)  /* ABI 3 */
-#define FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
+#define FS_REFER (1ULL << 13)        /* ABI 2 */
+#define FS_TRUNCATE (1ULL << 14)     /* ABI 3 */
+#define FS_IOCTL_DEV (1ULL << 15)    /* ABI 5 */
+#define FS_RESOLVE_UNIX (1ULL << 16) /* ABI 9 */
 #define FS_ABI1 (FS_REFER - 1)
 #define FS_OF_A_FILE                                                                     \
-    (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
+    (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV |            \
+     FS_RESOLVE_UNIX)
 
 #define NET_BIND_TCP (1ULL << 0) /* ABI 4 */
 #define NET_CONNECT_TCP (1ULL << 1)
@@ -35,6 +37,8 @@
 #define SCOPE_SIGNAL (1ULL << 1)
 
 #define CREATE_VERSION 1U
+#define CREATE_ERRATA 2U
+#define ERRATUM_DISCONNECTED (1L << 2)
 #define RULE_PATH_BENEATH 1
 
 struct ruleset_attr {
@@ -64,6 +68,12 @@ void landlock_cap(int max_abi)
     cap = max_abi;
 }
 
+bool landlock_sees_moved_directories(void)
+{
+    long errata = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_ERRATA);
+    return errata > 0 && (errata & ERRATUM_DISCONNECTED);
+}
+
 static uint64_t fs_rights(int abi)
 {
     uint64_t rights = FS_ABI1;
@@ -73,8 +83,9 @@ static uint64_t fs_rights(int abi)
         rights |= FS_TRUNCATE;
     if (abi >= 5)
         rights |= FS_IOCTL_DEV;
-    /* resolve_unix (ABI 9) waits for the issue that brings the whole broker: a rule set with
-     * it but no rule for private directories would refuse the call's own sockets. */
+    /* Sockets of the same domain need no rule: those that a call makes stay in reach. */
+    if (abi >= 9 && landlock_sees_moved_directories())
+        rights |= FS_RESOLVE_UNIX;
     return rights;
 }
 
@@ -112,9 +123,11 @@ static uint64_t class_rights(enum landlock_class class)
     case LANDLOCK_WRITE:
         return (FS_ABI1 | FS_REFER | FS_TRUNCATE) & ~(FS_MAKE_CHAR | FS_MAKE_BLOCK);
     case LANDLOCK_SINK:
-        return FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
+        return FS_READ_FILE | FS_WRITE_FILE;
     case LANDLOCK_TERMINAL:
-        return FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV | FS_READ_DIR;
+        return FS_READ_FILE | FS_WRITE_FILE | FS_IOCTL_DEV;
+    case LANDLOCK_SOCKET:
+        return FS_RESOLVE_UNIX;
     }
     return 0;
 }
@@ -127,6 +140,8 @@ int landlock_allow(int ruleset, int path_fd, enum landlock_class class)
     uint64_t rights = class_rights(class) & handled_fs;
     if (!S_ISDIR(st.st_mode))
         rights &= FS_OF_A_FILE;
+    if (rights == 0)
+        return 0; /* a right that this ABI does not handle: nothing to allow */
     struct path_beneath_attr attr = {.allowed_access = rights, .parent_fd = path_fd};
     return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0);
 }

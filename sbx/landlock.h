@@ -4,6 +4,8 @@
 #ifndef EFR_SBX_LANDLOCK_H
 #define EFR_SBX_LANDLOCK_H
 
+#include <stdbool.h>
+
 /* What a path may be used for; the table of docs/sandbox.md. */
 enum landlock_class {
     LANDLOCK_READ,     /* execute, read file, read dir */
@@ -12,6 +14,7 @@ enum landlock_class {
     LANDLOCK_WRITE,    /* all but device nodes, ioctl_dev and resolve_unix */
     LANDLOCK_SINK,     /* /dev/null: read, write */
     LANDLOCK_TERMINAL, /* read, write, ioctl */
+    LANDLOCK_SOCKET,   /* resolve_unix: a socket that was made outside */
 };
 
 /* The ABI of this kernel, at most the cap, or -1 with errno set (ENOSYS, EOPNOTSUPP: Landlock is
@@ -21,6 +24,10 @@ int landlock_abi(void);
 /* From now on this process and its later children use the means of ABI max_abi even where the
  * kernel knows more. A capped ABI is no older kernel: nothing else changes. */
 void landlock_cap(int max_abi);
+
+/* Whether this kernel finds the rules of a directory that was moved out of its mount meanwhile
+ * (erratum 3 is fixed). Where it does not, the read-only mounts hold the write fence. */
+bool landlock_sees_moved_directories(void);
 
 /* A rule set that handles every right of the ABI (at least min_abi), with the scopes where
  * the kernel has them; with_net also handles TCP bind and connect. Returns a descriptor, or

@@ -33,6 +33,15 @@ wait status 0
 wait READY% 
 STEPS
 
+plan bash -c 'stty size </dev/stdin >/dev/stdout && echo again >/dev/stdout; echo status $?'
+steps "the inherited terminal can be opened again" <<'STEPS'
+wait READY% 
+type @RUN@\r
+wait again
+wait status 0
+wait READY% 
+STEPS
+
 plan sh -c 'echo begins; exec cat'
 steps "Ctrl+C ends the command, and the shell goes on" <<'STEPS'
 wait READY% 

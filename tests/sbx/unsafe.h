@@ -6,10 +6,10 @@
  * the path), no-landlock, subvolume (two files of one btrfs with the same inode number are the
  * same), disk-layers (overlays as on a kernel whose tmpfs has no user attributes), or wait (as
  * it ships). In each, the broker waits a moment between check and use, so that a race is met on
- * a busy machine too. By itself (then every check is as it ships, with no
- * wait) or beside a form: EFR_SBX_MAX_ABI=N caps the Landlock ABI; EFR_SBX_STOP_AT=STAGE stops
- * the process that comes to that stage until standard input gives a byte or ends. Without one
- * of the three variables the program does not start. */
+ * a busy machine too. By itself (then every check is as it ships, with no wait) or beside a
+ * form: EFR_SBX_MAX_ABI=N caps the Landlock ABI; EFR_SBX_STOP_AT=WHO:STAGE (WHO: launcher, init,
+ * command) stops that process when it comes to the stage, until standard input gives a byte or
+ * ends. Without one of the three variables the program does not start. */
 #ifndef EFR_TEST_SBX_UNSAFE_H
 #define EFR_TEST_SBX_UNSAFE_H
 
