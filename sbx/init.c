@@ -90,7 +90,7 @@ static void enter_landlock(const struct init_args *args, struct mount_result *mo
         if (args->plan->mounts[i].kind == MOUNT_SOCKET)
             allow_path(rules, args->plan->mounts[i].path, LANDLOCK_SOCKET);
     if (args->plan->userns)
-        allow_path(rules, "/proc", LANDLOCK_SINK); /* id maps; the mounts hold the rest */
+        allow_path(rules, "/proc", LANDLOCK_PROC); /* id maps; the mounts hold the rest */
     /* The terminals that the command inherits are those of the host: another device file. */
     for (int fd = 0; fd <= 2; fd++)
         if (isatty(fd))

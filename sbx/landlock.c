@@ -126,6 +126,8 @@ static uint64_t class_rights(enum landlock_class class)
         return FS_READ_FILE | FS_WRITE_FILE;
     case LANDLOCK_TERMINAL:
         return FS_READ_FILE | FS_WRITE_FILE | FS_IOCTL_DEV;
+    case LANDLOCK_PROC:
+        return FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
     case LANDLOCK_SOCKET:
         return FS_RESOLVE_UNIX;
     }

@@ -14,6 +14,7 @@ enum landlock_class {
     LANDLOCK_WRITE,    /* all but device nodes, ioctl_dev and resolve_unix */
     LANDLOCK_SINK,     /* /dev/null: read, write */
     LANDLOCK_TERMINAL, /* read, write, ioctl */
+    LANDLOCK_PROC,     /* /proc of a call with namespaces: read, write, truncate */
     LANDLOCK_SOCKET,   /* resolve_unix: a socket that was made outside */
 };
 

@@ -17,7 +17,8 @@ import time
 LIMIT_S = 10
 launcher, call, sources = sys.argv[1:4]
 STAGES = {
-    "launcher": ["parent", "descriptors", "call directory", "plan", "environment", "landlock", "start"],
+    "launcher": ["parent", "descriptors", "call directory", "plan", "environment", "landlock", "start",
+                 "tool caches"],
     "init": ["start", "identity", "network", "read-only root", "mount sources", "devices", "pool",
              "proc", "mounts", "directory", "no_new_privs", "landlock", "start of the command", "pid 1"],
     "command": ["command", "seccomp"],
