@@ -3,6 +3,7 @@
 -- Pure; runs in `efr`.
 
 local changes = require "efr.cli.view.changes"
+local notes_of = require "efr.cli.view.notes"
 local rows = require "efr.cli.view.rows"
 local status = require "efr.cli.view.status"
 local summary = require "efr.cli.view.summary"
@@ -203,14 +204,7 @@ function M.settings_notes(settings)
   if #parts > 0 then
     notes[1] = table.concat(parts, ", ")
   end
-  local fallback = settings and settings.fallback
-  if fallback then
-    notes[#notes + 1] = ("%s is not available here; this turn runs as %s: %s"):format(
-      fallback.asked or "the mode", settings.mode or "another mode", fallback.reason or "")
-    if (fallback.reason or ""):find("^the sandbox is not available") then
-      notes[#notes] = notes[#notes] .. "; what mends it: efr sandbox check"
-    end
-  end
+  notes[#notes + 1] = notes_of.fallback(settings)
   return notes
 end
 

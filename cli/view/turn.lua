@@ -2,6 +2,8 @@
 -- Owns: what a turn's events mean for the reader. Must not know: rows, widths, the terminal,
 -- the wire. Pure: time comes as an argument in milliseconds. Runs in `efr`.
 
+local notes = require "efr.cli.view.notes"
+
 local M = {}
 
 --- @class efr.cli.turn
@@ -157,6 +159,10 @@ function on.turn_started(self, event, now_ms)
   self.cwd = event.cwd
   self.settings = event.settings
   self.activity = { kind = "waiting" }
+  local text = notes.fallback(type(event.settings) == "table" and event.settings or nil)
+  if text then
+    self:note(text)
+  end
 end
 
 function on.prompt_queued(self, event)

@@ -20,6 +20,7 @@ describe("sbx.problems", function()
     { "container", "proc: mount: Operation not permitted" },
     { "Landlock off", "landlock: Landlock is off or too old (ABI 0, 2 is needed: ...)" },
     { "Landlock off", "landlock: Landlock is off or too old (ABI -1, 2 is needed: ...)" },
+    { "Landlock old", "landlock: Landlock is off or too old (ABI 1, 2 is needed: ...)" },
     { "Landlock old", "landlock: enter: Function not implemented" },
     { "Yama", "self-test: own_socket: EPERM", { ["kernel/yama/ptrace_scope"] = "3\n" } },
     { "broker", "self-test: own_socket: EPERM", { ["kernel/yama/ptrace_scope"] = "1\n" } },

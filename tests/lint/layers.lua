@@ -124,7 +124,9 @@ local LUA_RANK <const> = {
 }
 -- `efr explain` decides without a daemon, and asks git what the daemon asks it.
 local CLI_MAY_MODULE <const> = { ["efr.sbx.git"] = true }
-local CLI_MAY <const> = { cli = true, util = true, config = true, perm = true, rules = true }
+local CLI_MAY <const> = {
+  cli = true, util = true, config = true, perm = true, rules = true, sbx = true,
+}
 -- Only these name C modules; all others get them as ports.
 local ENTRY <const> = {
   ["lua/efr/boot.lua"] = true,

@@ -9,6 +9,7 @@
 
 local caches = require "efr.sbx.caches"
 local describe = require "efr.sbx.describe"
+local explain = require "efr.sbx.explain"
 local launcher_of = require "efr.sbx.launcher"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
@@ -135,9 +136,11 @@ end
 ---@return string? code
 function Calls:prepare(opts)
   check_options(opts)
-  local launcher, err, code = self.launcher:path()
-  if not launcher then return nil, err, code end
-  local dir
+  local launcher, dir, err, code
+  if opts.launch == "contained" then
+    launcher, err, code = self.launcher:path()
+    if not launcher then return nil, err, code end
+  end
   dir, err, code = make_call_dir(self, opts)
   if not dir then return nil, err, code end
   local nonce = self.app.ports.sys.random(NONCE_BYTES):gsub(".", function(byte)
@@ -164,7 +167,7 @@ end
 ---@field nonce string  32 hex digits
 ---@field launch string  "contained" or "direct"
 ---@field line_path string
----@field launcher string  path of efr-sbx
+---@field launcher string?  path of efr-sbx; a direct call has none
 
 local NUMBERS <const> = { started = true, exit_code = true, signal = true, landlock_abi = true }
 local TEXTS <const> = { nonce = true, setup_error = true, launch_error = true }
@@ -268,6 +271,22 @@ end
 ---Looks again in the background: at the start, and after a launch that failed.
 function Calls:check_again()
   probe.again(self)
+end
+
+---What a call of these options would find at a path, and why. Prepares and runs nothing.
+---@param opts efr.sbx.CallOptions  conversation_id, call_id, cwd, argv, project_root
+---@param path string  absolute and normal
+---@return efr.sbx.Explanation?
+---@return string? err  no call could run
+---@return string? code
+function Calls:explain(opts, path)
+  local spec, err, code = describe.spec(self, opts, ("0"):rep(2 * NONCE_BYTES))
+  if not spec then return nil, err, code end
+  local fields, mounts
+  fields, err, code, mounts = plan.build(spec)
+  if not fields then return nil, err, code end
+  local points = explain.mount_points(self.app.ports.fs.read_file("/proc/self/mountinfo") or "")
+  return explain.path(spec, mounts, path, points)
 end
 
 -- What a probe's result depends on.

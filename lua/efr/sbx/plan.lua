@@ -171,11 +171,14 @@ local function collect_mounts(spec)
     { kind = "runtime", path = spec.xrt },
   }, {}
   for _, mask in ipairs(parts.masks) do
-    if mask.path ~= spec.xrt then mounts[#mounts + 1] = { kind = "mask", path = mask.path } end
+    if mask.path ~= spec.xrt then
+      local from = mask.from
+      mounts[#mounts + 1] = { kind = "mask", path = mask.path, group = mask.group, from = from }
+    end
   end
   for _, root in ipairs(parts.roots) do
     local kind = root.name == "grant" and "grant" or "root"
-    mounts[#mounts + 1] = { kind = kind, path = root.path }
+    mounts[#mounts + 1] = { kind = kind, path = root.path, name = root.name }
     writable[root.path] = true
   end
   for _, path in ipairs(parts.back) do

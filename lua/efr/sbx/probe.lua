@@ -324,6 +324,35 @@ function M.run(calls, opts)
   return report
 end
 
+---How long the launch of a call that does nothing takes. Waits.
+---@param calls table
+---@param max_abi integer?
+---@return integer? us  nil: it failed
+function M.launch_time(calls, max_abi)
+  calls.probes = calls.probes + 1
+  local app = calls.app
+  local call = calls:prepare({
+    conversation_id = CONVERSATION, cwd = "/", launch = "contained", argv = { "true" },
+    call_id = ("%d-%d"):format(app.ports.sys.getpid(), calls.probes), only_own = true,
+  })
+  if not call then return nil end
+  local argv = { "efr-sbx", "run", "--call-dir", call.dir }
+  if max_abi then argv[5], argv[6] = "--max-abi", tostring(max_abi) end
+  local begun = app.ports.sys.mono_us()
+  local ok, code = async.with_timeout(M.LAUNCH_MS, function()
+    return async.await(function(resume)
+      local child = app.ports.proc.spawn({
+        path = call.launcher, argv = argv, env = { "PATH=/usr/bin:/bin" }, cwd = "/",
+        on_exit = resume,
+      })
+      if not child then resume(nil) end
+    end)
+  end)
+  local us = app.ports.sys.mono_us() - begun
+  call:cleanup()
+  return ok and code == 0 and us or nil
+end
+
 -- What is remembered ------------------------------------------------------------------------------
 
 -- Said once for each change to unavailable.

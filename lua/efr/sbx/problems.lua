@@ -69,7 +69,7 @@ M.TABLE = {
       .. "with a seccomp profile and an AppArmor profile that let them through, or run efr outside",
   },
   {
-    name = "Landlock off", pattern = "^landlock: .*%(ABI %-?[01],",
+    name = "Landlock off", pattern = "^landlock: .*%(ABI [0-]",
     fix = "boot with Landlock: lsm=landlock,... on the kernel's command line; it needs Linux 5.19",
   },
   {

@@ -36,6 +36,24 @@ describe("cli.view.plain", function()
     assert.matches("^done in", err)
   end)
 
+  it("says once why a turn runs in another mode", function()
+    local state = turn.new({ id = turns.id, now_ms = 0, answers = false })
+    local err = {}
+    local view = plain.new(state, {
+      out = function() end, err = function(bytes) err[#err + 1] = bytes end,
+      diff_lines = 20, turn_summary = true, home = "/home/u",
+    })
+    assert(state:event({ seq = 1, event = {
+      kind = "turn_started", turn_id = turns.id, cwd = "/home/u", settings = {
+        mode = "cautious", fallback = { asked = "auto", reason = "the sandbox is not available: x" },
+      },
+    } }, 0))
+    for _ = 1, 3 do view:update(0) end
+    local _, count = table.concat(err):gsub("this turn runs as cautious: the sandbox is not "
+      .. "available: x; what mends it: efr sandbox check", "")
+    assert.equal(1, count)
+  end)
+
   it("writes streamed text once", function()
     local out = play("drafts")
     assert.equal("The first line\nand the open line goes on.\n", out)
