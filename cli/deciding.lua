@@ -151,6 +151,9 @@ function M.of_line(env, on, line)
     machine = on.machine, rules = on.config:get("permissions.rules"), facts = known, lines = lines,
   }
   ask_rules(env, on, input, lines[line])
+  if mode == "full" then
+    input.facts.mounts = on.ports.mounts()
+  end
   local data = explain.data(engine.decide(input), input, line)
   data.cwd, data.note = on.cwd, note or data.note
   data.rules = rules_note(on.rules)

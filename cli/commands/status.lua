@@ -61,6 +61,9 @@ local function config_rows(row, config)
   if config.restart_needed and #config.restart_needed > 0 then
     row("restart for", table.concat(config.restart_needed, ", "))
   end
+  if config.held and #config.held > 0 then
+    row("held", table.concat(config.held, ", ") .. " (until work in full mode has ended)")
+  end
 end
 
 local function login_warning(env, providers)

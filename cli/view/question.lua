@@ -18,6 +18,9 @@ local TITLE <const> = {
 }
 
 local function title(block)
+  if block.guard then
+    return "delete this?"
+  end
   if block.exit then
     return "allow outside the sandbox"
   end
@@ -40,9 +43,28 @@ local function text_rows(out, words, cols)
   end
 end
 
-local function keys_row(answers)
+-- A guarded delete: what it takes away, in place of reasons.
+local function guard_rows(out, guard, cols)
+  for _, target in ipairs(type(guard.deletes) == "table" and guard.deletes or {}) do
+    if type(target) == "string" then
+      text_rows(out, "deletes: " .. target, cols)
+    end
+  end
+  if guard.undo ~= true then
+    text_rows(out, "efr: undo cannot bring this back", cols)
+  end
+end
+
+local function keys_row(answers, guard)
   if not answers then
     return { BAR, { "waiting for another client to answer", "muted" } }
+  end
+  if guard then
+    local seconds = math.tointeger(guard.seconds) or 60
+    return {
+      BAR, { "y", "bold" }, { " delete · ", "muted" }, { "n", "bold" },
+      { (" keep (no in %d s)"):format(seconds), "muted" },
+    }
   end
   return {
     BAR, { "y", "bold" }, { " allow · ", "muted" }, { "n", "bold" }, { " deny", "muted" },
@@ -55,6 +77,9 @@ end
 function M.card(block, ctx)
   local out = { { { "? " .. title(block), "warning" } } }
   rows.extend(out, summary_rows(block, ctx.cols))
+  if block.guard then
+    guard_rows(out, block.guard, ctx.cols)
+  end
   for _, reason in ipairs(block.reasons or {}) do
     if type(reason) == "string" and reason ~= "" then
       text_rows(out, "why: " .. reason, ctx.cols)
@@ -71,7 +96,7 @@ function M.card(block, ctx)
     local opts = { cols = ctx.cols, limit = ctx.diff_lines, lead = BAR }
     rows.extend(out, changes.diff_rows(block.diff_preview, opts))
   end
-  return out, keys_row(ctx.answers)
+  return out, keys_row(ctx.answers, block.guard)
 end
 
 local ANSWER <const> = {

@@ -40,6 +40,7 @@ local OPTIONAL <const> = {
   diff = "string",
   diff_preview = "string",
   exit = "table",
+  guard = "table",
   exit_code = "number",
   output = "string",
   reasons = "table",
@@ -245,6 +246,7 @@ function on.approval_requested(self, event)
     reasons = event.reasons,
     diff_preview = event.diff_preview,
     exit = event.exit,
+    guard = event.guard,
   })
   self.activity = { kind = "answer" }
 end

@@ -76,6 +76,33 @@ describe("conv: a decision", function()
     assert.is_truthy(message:find("permissions.allow_full is not true", 1, true))
   end)
 
+  it("asks a timed question before a guarded delete in full mode, and no answer means no", function()
+    local machine = require "efr.conv.machine"
+    local before = machine.full
+    machine.full = function() return { allow_full = true, uid = 1000, undo = true, zsh = true } end
+    local w = world_of.new()
+    w.provider.script = function(_, n)
+      if n == 1 then return answer("t", { { "shell", { command = "ls; rm -rf ~/.config" } } }) end
+      return answer("end")
+    end
+    local ok, err = pcall(function()
+      assert(w:send("go", { new_conversation = true, settings = { mode = "full" } }))
+      assert.is_true(w.app.conversations:full_runs())
+      local request = w:find("approval_requested")[1]
+      assert.same({ seconds = 60, undo = false,
+        deletes = { "/home/u/.config: a part of your home directory" } }, request.guard)
+      w.clock.advance(59000)
+      assert.equal(0, #w:find("approval_expired"))
+      w.clock.advance(1000)
+      assert.equal(1, #w:find("approval_expired"))
+      assert.equal(0, #w.runs)
+      assert.is_false(w.app.conversations:full_runs())
+      assert.equal(1, w.full_ended)
+    end)
+    machine.full = before
+    assert(ok, err)
+  end)
+
   it("explains the newest call, a call by its id, and none that it does not know", function()
     local w, id = run("ls")
     local call = w:find("tool_call_started")[1].call_id

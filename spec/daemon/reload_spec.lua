@@ -99,6 +99,30 @@ describe("daemon.reload", function()
     assert.same({}, settings:restart_needed())
   end)
 
+  it("holds what loosens while full mode runs, and nothing that is stricter", function()
+    assert(new '[permissions]\nsecret_paths = ["/k"]\n[sandbox]\nmask = ["/m"]\n')
+    local runs = true
+    settings:watch_full(function()
+      return runs
+    end)
+    fs.files["/c/config.toml"] = '[permissions]\nmode = "auto"\n[sandbox]\nmask = ["/m", "/n"]\n'
+    assert.is_true(settings:reload())
+    assert.same({ "permissions.mode", "permissions.secret_paths" }, settings:waiting())
+    assert.equal("cautious", settings:get "permissions.mode")
+    assert.equal("default", settings:source "permissions.mode")
+    assert.same({ "/k" }, settings:get "permissions.secret_paths")
+    assert.same({ "/m", "/n" }, settings:get "sandbox.mask")
+    -- Compared with what is in force, not with what waits.
+    fs.files["/c/config.toml"] = '[permissions]\nmode = "manual"\nsecret_paths = ["/k", "/l"]\n'
+    assert.is_true(settings:reload())
+    assert.same({ "sandbox.mask" }, settings:waiting())
+    assert.equal("manual", settings:get "permissions.mode")
+    runs = false
+    assert.is_true(settings:reload())
+    assert.same({}, settings:waiting())
+    assert.same({}, settings:get "sandbox.mask")
+  end)
+
   it("does not start with an error", function()
     local none, err = new "nonsense = 1\n"
     assert.is_nil(none)

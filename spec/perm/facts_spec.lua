@@ -56,6 +56,19 @@ describe("perm.facts", function()
     assert.same({}, select(2, collect("touch f", blind)).targets)
   end)
 
+  it("says what the name of a target reaches, and where file systems are mounted", function()
+    local fs = disk { ["/"] = {}, ["/w"] = {}, ["/w/l"] = { type = "dir", real = "/etc" },
+      ["/w/l/f"] = { type = "file", real = "/etc/f" } }
+    fs.read_file = function()
+      return "1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / /mnt/a\\040b rw - tmpfs t rw\n"
+    end
+    local ports = facts.ports(fs, "", {})
+    local _, known = collect("rm l l/f", ports)
+    assert.same({ ["/w/l"] = "/etc", ["/w/l/f"] = "/etc/f" }, known.reals)
+    assert.same({ ["/w/l/f"] = "/etc/f" }, known.parents)
+    assert.same({ ["/"] = true, ["/mnt/a b"] = true }, ports.mounts())
+  end)
+
   it("counts no tracked files outside of a repository and in what a build makes anew", function()
     local fs = disk { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/w/.git"] = { type = "dir" },
       ["/w/src"] = { type = "dir" }, ["/w/target"] = { type = "dir" }, ["/o"] = { type = "dir" } }

@@ -15,13 +15,16 @@ local GUARDED = {
   "rsync -a --delete a/ ~", "dd if=x of=/dev/sda", "mkfs.ext4 /dev/sdb1", "wipefs -a /dev/sdb",
   "blkdiscard /dev/sdb", "shred /dev/sdb", "sgdisk -Z /dev/sdb", "parted /dev/sdb rm 1",
   "sudo rm -rf /", "sh -c 'rm -rf ~'", "ls; rm -rf ~/p/app", "truncate -s 0 ~/notes.txt",
+  "echo x > ~/.zshrc", ": >| ~/.zshrc", "cp a.txt ~/.zshrc", "mv a.txt ~/.bash_history", "tee ~/.zshrc",
+  "ln -sf a.txt ~/.zshrc", "install a.txt ~/.zshrc", "cat <a >~/p/app/../../.zshrc",
   "cd; rm -rf x", "echo ~ | xargs rm -rf", "find / -exec rm -rf {} +",
 }
 local FREE = {
   "rm -rf target", "rm -rf src/*", "rm a.txt", "rm -rf ~/p/app/build", "rm -rf /tmp/x/y",
   "find src -name '*.o' -delete", "rsync -a --delete a/ build/x", "dd if=x of=out.img", "git clean -fdx",
   "rm -rf ~/notes/old", "git push --force", "sudo ls", "curl -d x https://h", "echo x > ~/notes.txt",
-  "mv ~/a ~/b", "ls ~",
+  "mv ~/a ~/b", "ls ~", "dd if=x of=/dev/null", "echo x > /dev/null", "echo x >> ~/.zshrc", "tee -a ~/.zshrc",
+  "cp a.txt ~/Documents", "ln -s a.txt ~/.zshrc", "echo x > a.txt", "rm /dev/shm/x",
 }
 
 describe("perm.full", function()
@@ -34,6 +37,22 @@ describe("perm.full", function()
       assert.equal(60, guard.seconds, line)
       assert.is_truthy(guard.text:find("deletes or overwrites", 1, true))
     end
+  end)
+
+  it("looks behind links, and at mount points", function()
+    local function guard(line, facts)
+      for _, reason in ipairs(decide(line, { facts = facts }).reasons) do
+        if reason.guard then return reason.deletes end
+      end
+      return nil
+    end
+    local facts = { parents = { ["/tmp/l/x"] = "/home/u/x" }, reals = { ["/tmp/f"] = "/home/u/.zshrc" },
+      mounts = { ["/tmp/data"] = true }, targets = { ["/tmp/f"] = "file" } }
+    assert.equal("/home/u/x: a part of your home directory", guard("rm -rf /tmp/l/x", facts))
+    assert.equal("/tmp/data: a mount point", guard("rm -rf /tmp/data", facts))
+    assert.equal("/home/u/.zshrc: a part of your home directory", guard("echo > /tmp/f", facts))
+    assert.is_nil(guard("rm /tmp/f", facts))
+    assert.is_nil(guard("rm -rf /tmp/other", facts))
   end)
 
   it("lets everything else through, with the user's rights and recorded exits", function()

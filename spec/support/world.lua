@@ -271,7 +271,7 @@ local function new_shells(world)
     if world.run_line then return world.run_line(opts, self) end
     return { outcome = "finished", output = "ran " .. opts.line, exit_code = 0, cwd = self.cwd }
   end
-  return { hidden = hidden, get = function(_, _, opts)
+  return { hidden = hidden, has_zsh = function() return true end, get = function(_, _, opts)
     hidden.cwd = hidden.cwd or opts.cwd
     hidden.on_event = opts.on_event
     return hidden
@@ -338,6 +338,7 @@ function M.new(opts)
     },
   }
   world.app = app
+  app.full_ended = function() world.full_ended = (world.full_ended or 0) + 1 end
   local manager = require "efr.conv.manager"
   app.conversations = manager.new(app)
   local command = 0

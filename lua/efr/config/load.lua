@@ -175,17 +175,6 @@ function M.load(opts)
   }, Config)
 end
 
-local function equal(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  for key, value in pairs(a) do
-    if not equal(value, b[key]) then return false end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then return false end
-  end
-  return true
-end
-
 ---Names of the settings that differ and apply only after a restart of the daemon.
 ---@param running table
 ---@param fresh table
@@ -193,7 +182,7 @@ end
 function M.restart_needed(running, fresh)
   return list.filter(running._schema.order, function(name)
     local key = running._schema.keys[name]
-    return key.restart and not equal(running._values[name], fresh._values[name])
+    return key.restart and not list.same(running._values[name], fresh._values[name])
   end)
 end
 

@@ -20,7 +20,7 @@ end
 function M.full(app)
   return {
     allow_full = app.config:get("permissions.allow_full"), uid = app.ports.sys.getuid(),
-    undo = false, zsh = true,
+    undo = false, zsh = app.shells:has_zsh(),
   }
 end
 

@@ -343,6 +343,16 @@ function Manager:counts()
   return { open = open, running = running }
 end
 
+---Whether a turn in full mode runs.
+---@return boolean
+function Manager:full_runs()
+  for _, conv in pairs(self.open) do
+    local turn = conv.current
+    if turn and turn.settings and turn.settings.mode == "full" then return true end
+  end
+  return false
+end
+
 ---Ends every running turn for the end of the daemon. Waits until they have ended.
 function Manager:close()
   local tasks = {}

@@ -273,6 +273,7 @@ function M.run(conv, queued)
     end
   end
   conv.current = nil
+  if turn.settings and turn.settings.mode == "full" then conv.app.full_ended() end
 end
 
 return M

@@ -225,6 +225,19 @@ local function build_parts(app)
   return true
 end
 
+-- What full mode holds back applies when the last of its turns has ended.
+local function watch_full(app)
+  app.config:watch_full(function()
+    return app.conversations:full_runs()
+  end)
+  function app.full_ended()
+    if #app.config:waiting() > 0 and not app.conversations:full_runs() then
+      async.spawn(status.reload, app)
+    end
+  end
+  return true
+end
+
 -- Without inotify the settings are still read again on SIGHUP and admin.config_reload.
 local function watch_settings(app)
   local files, log = app.files, app.log:part("config")
@@ -281,7 +294,7 @@ end
 
 local START <const> = {
   find_roots, take_lock, read_daemon_id, load_config, load_projects, open_store, settle_last_run,
-  build_parts, watch_settings, serve, probe_sandbox,
+  build_parts, watch_full, watch_settings, serve, probe_sandbox,
 }
 
 -- Text only, and only into the environment that the caller gives: for the script of the scripted

@@ -57,7 +57,7 @@ function M.config(app)
     symlink_target = link or nil,
     reload_error = reload_error(app),
     restart_needed = array(app.config:restart_needed()),
-    held = array {},
+    held = array(app.config:waiting()),
     rules = lua_rules.files(app),
   }
 end

@@ -32,6 +32,8 @@ local DEEP_MAX <const> = 128
 ---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
 ---  may change without a question, or why not; a name that is missing is not trusted
 ---@field covered boolean?  whether the call's own snapshot covers every file that it can change
+---@field reals table<string, string>?  of a path that is written: what its name reaches
+---@field parents table<string, string>?  the same with a link at its end not followed
 ---@field network { mode: string, allow: string[], presets: string[] }?
 ---@field netview boolean?  which views and filters of the host a contained call has
 ---@field mount_view boolean?
@@ -48,6 +50,7 @@ local DEEP_MAX <const> = 128
 ---@field git_code fun(dirs: string[]): table?  waits for git
 ---@field tracked fun(dir: string): integer?  tracked files below a directory; waits for git
 ---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
+---@field mounts fun(): table<string, boolean>?  where file systems are mounted
 ---@field rebuildable table<string, boolean>?  names of directories that builds make anew
 
 -- Real places -----------------------------------------------------------------------------------
@@ -143,8 +146,22 @@ end
 
 local lexical <const> = text.fold_path
 
+-- The place that a name reaches when a link at its end is not followed.
+local function parent_real(ports, path)
+  if path == "/" then return path end
+  local parent = real_of(ports, parent_of(path))
+  return parent and (parent == "/" and "" or parent) .. "/" .. path:match("[^/]*$")
+end
+
+local function add_reals(ports, facts, path)
+  local real, parent = real_of(ports, path), parent_real(ports, path)
+  if real ~= path then facts.reals[path] = real end
+  if parent ~= path then facts.parents[path] = parent end
+end
+
 local function add_targets(ports, items, facts)
   if not ports.stat then return end
+  facts.reals, facts.parents = {}, {}
   facts.targets, facts.tracked = {}, {}
   local count = 0
   for _, item in ipairs(items) do
@@ -152,6 +169,7 @@ local function add_targets(ports, items, facts)
       count = count + 1
       local path = lexical(item.path)
       add_target(ports, facts.targets, path)
+      add_reals(ports, facts, path)
       if facts.targets[path] == "dir" then add_tracked(ports, facts.tracked, path) end
     end
   end
@@ -282,6 +300,25 @@ local function hidden_in(fs, machine)
   end
 end
 
+local MOUNTINFO_MAX <const> = 4 * 1024 * 1024
+
+local function from_octal(digits)
+  return string.char(tonumber(digits, 8))
+end
+
+-- The mount points of this process; what cannot be read is not known.
+local function mounts(fs)
+  return function()
+    local info = fs.read_file("/proc/self/mountinfo", MOUNTINFO_MAX)
+    if not info then return nil end
+    local out = {}
+    for path in info:gmatch("%d+ %d+ [%d:]+ /[^ ]* (/[^ ]*) [^\n]*") do
+      out[path:gsub("\\(%d%d%d)", from_octal)] = true
+    end
+    return out
+  end
+end
+
 ---The facts that the disk gives.
 ---@param fs table  port
 ---@param path_variable string?  PATH of the shell that will run the line; nil: not known
@@ -306,6 +343,7 @@ function M.ports(fs, path_variable, machine, git)
     end,
     realpath = function(path) return (fs.realpath(path)) end,
     program = program,
+    mounts = mounts(fs),
     rebuildable = list.set(machine.rebuildable or {}),
   }
 end

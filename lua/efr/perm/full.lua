@@ -2,10 +2,13 @@
 -- Must not know: the disk, how the question is asked.
 -- Runs in efrd and efr. Pure.
 --
--- Policy: tables.md 4. What a word may mean counts: an unknown beginning may be anything, and a
--- pattern stands for everything in its directory.
+-- Policy: tables.md 4. What a word of a delete may mean counts: an unknown beginning may be
+-- anything, and a pattern stands for everything in its directory. A file is overwritten as a whole
+-- by `>`, cp, mv, install, ln -f and tee where it is there already. A name counts by its text and
+-- by the place that it reaches.
 
 local exit_commands = require "efr.perm.exit_commands"
+local exit_paths = require "efr.perm.exit_paths"
 local paths = require "efr.perm.paths"
 local reasons = require "efr.perm.reasons"
 local words = require "efr.perm.exit_words"
@@ -57,7 +60,7 @@ local PLACES <const> = {
   function(path, _, facts)
     return facts.mounts and facts.mounts[path] and "a mount point"
   end,
-  function(path) return path:find("^/dev/.") and "a device" end,
+  function(path) return exit_paths.device(path) == "device" and "a device" end,
 }
 
 local function place(call, path)
@@ -77,10 +80,21 @@ local function fixed_dir(call, cmd, word)
   return exit_commands.path(call, cmd, { text = dir, home = word.home })
 end
 
+-- The guarded place of a path, by its name and by what it reaches.
+local function real_place(call, path, reals)
+  local what = place(call, path)
+  if what then return what, path end
+  local real = reals and reals[path]
+  if not real then return nil, path end
+  return place(call, real), real
+end
+
 -- What a deleted word may be: the guarded place in words.
 local function guarded(call, cmd, word)
   local path = exit_commands.path(call, cmd, word)
-  if path then return place(call, path), path end
+  -- `rm link` takes the link away; dd writes through it.
+  local reals = call.facts[cmd.name == "dd" and "reals" or "parents"]
+  if path then return real_place(call, path, reals) end
   if not word.text and (word.fixed or "") == "" then return "a place that is not known" end
   local dir = fixed_dir(call, cmd, word)
   if not dir then return "a place that is not known" end
@@ -157,17 +171,68 @@ local function is_at_home(call, path)
   return path ~= nil and paths.within(call.machine.home, path)
 end
 
--- The reasons of one command.
+-- What is overwritten -----------------------------------------------------------------------------
+
+local function last_operand(cmd)
+  local all = operands_of(cmd)
+  return { all[#all] }
+end
+
+local function forced_last(cmd)
+  for _, arg in ipairs(cmd.args) do
+    if arg:find("^%-%a*f") or #arg > 2 and ("--force"):sub(1, #arg) == arg then
+      return last_operand(cmd)
+    end
+  end
+  return {}
+end
+
+local function tee(cmd)
+  for _, arg in ipairs(cmd.args) do
+    if arg:find("^%-%a*a") or #arg > 2 and ("--append"):sub(1, #arg) == arg then return {} end
+  end
+  return operands_of(cmd)
+end
+
+local OVERWRITES <const> = {
+  cp = last_operand, mv = last_operand, install = last_operand, ln = forced_last, tee = tee,
+}
+
+-- A directory is written into; what is not there is made.
+local function is_overwritten(call, path)
+  local what = (call.facts.targets or {})[path]
+  return what ~= "missing" and what ~= "dir"
+end
+
+local function overwritten(cmd)
+  local out = table.move(OVERWRITES[cmd.name] and OVERWRITES[cmd.name](cmd) or {}, 1, 64, 1, {})
+  for _, redir in ipairs(cmd.redirs) do
+    if redir.write and not redir.append and redir.op ~= "<>" then out[#out + 1] = redir.target end
+  end
+  return out
+end
+
+-- The reasons of one command ----------------------------------------------------------------------
+
+local function add(out, verb, target, what)
+  local reason = reasons.because("delete guard " .. reasons.shown(target), "ask",
+    ("%s deletes or overwrites %s"):format(verb, what))
+  reason.guard, reason.seconds = true, M.SECONDS
+  reason.deletes = ("%s: %s"):format(reasons.shown(target), what)
+  out[#out + 1] = reason
+end
+
 local function of_command(call, cmd, out)
   for _, word in ipairs(deleted(cmd)) do
     local what, path = guarded(call, cmd, word)
     if cmd.name == "git" and not is_at_home(call, path) then what = nil end
-    if what then
-      local target = path or words.shown(word.shape)
-      local reason = reasons.because("delete guard " .. reasons.shown(target), "ask",
-        ("%s deletes or overwrites %s"):format(cmd.name, what))
-      reason.guard, reason.seconds = true, M.SECONDS
-      out[#out + 1] = reason
+    if what then add(out, cmd.name, path or words.shown(word.shape), what) end
+  end
+  for _, word in ipairs(overwritten(cmd)) do
+    local path = exit_commands.path(call, cmd, word)
+    if path and is_overwritten(call, path) then
+      local what, real = real_place(call, path, call.facts.reals)
+      if what then add(out, cmd.name or "a redirection", real, what) end
     end
   end
 end

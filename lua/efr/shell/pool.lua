@@ -104,6 +104,13 @@ local function find_zsh(app, user, environ)
   return nil
 end
 
+---Whether there is a zsh for a hidden shell.
+---@return boolean
+function Pool:has_zsh()
+  local sys = self._app.ports.sys
+  return find_zsh(self._app, sys.user_info(), sys.environ()) ~= nil
+end
+
 function Pool:_make(id, opts)
   local app = self._app
   local ok, err, code = self:_install()

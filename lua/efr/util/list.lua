@@ -62,6 +62,21 @@ function M.copy(list)
   return table.move(list, 1, #list, 1, {})
 end
 
+---Whether two values are the same, tables by what they hold.
+---@param a any
+---@param b any
+---@return boolean
+function M.same(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+  for key, value in pairs(a) do
+    if not M.same(value, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
 ---The keys of a table in sorted order. All keys must be comparable with each other.
 ---@param map table
 ---@return any[]

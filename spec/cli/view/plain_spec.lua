@@ -69,6 +69,24 @@ describe("cli.view.plain", function()
     assert.is_truthy(err:find("waiting for another client to answer", 1, true))
   end)
 
+  it("shows what a guarded delete takes away", function()
+    local question = require "efr.cli.view.question"
+    local card, keys = question.card({ tool = "shell", summary = "rm -rf ~/x", reasons = { "r" }, guard = {
+      seconds = 60, undo = false, deletes = { "/home/u/x: a project or above one" } } },
+      { cols = 80, diff_lines = 0, answers = true })
+    local text = {}
+    card[#card + 1] = keys
+    for _, row in ipairs(card) do
+      for _, part in ipairs(row) do text[#text + 1] = type(part) == "table" and part[1] or part end
+      text[#text + 1] = "\n"
+    end
+    text = table.concat(text)
+    for _, words in ipairs { "? delete this?", "rm -rf ~/x", "deletes: /home/u/x: a project or above one",
+      "efr: undo cannot bring this back", "y delete · n keep (no in 60 s)" } do
+      assert.is_truthy(text:find(words, 1, true), text)
+    end
+  end)
+
   it("lets no control character through", function()
     local out, err = play("hostile")
     assert.is_nil((out .. err):find("[\0-\8\11-\31\127]"))

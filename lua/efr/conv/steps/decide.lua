@@ -21,13 +21,16 @@ M.MAX_REFUSALS = 3 ---@type integer
 
 local MAX_SUMMARY <const> = 4096
 
--- An exit that cannot be opened is no reason for what happens to the call.
+-- An exit that cannot be opened is no reason for what happens to the call. A guarded delete has a
+-- question of its own form.
 local function reasons_of(decision, effect)
-  local out = {}
+  local out, guarded = {}, false
   for _, reason in ipairs(decision.reasons or {}) do
-    local counts = not (decision.closed and reason.exit)
+    local counts = not (decision.closed and reason.exit) and not reason.guard
+    guarded = guarded or reason.guard
     if reason.effect == effect and counts then out[#out + 1] = reason.text end
   end
+  if #out == 0 and guarded then out[1] = "it deletes what efr guards" end
   if #out == 0 then out[1] = "there is no rule that allows it" end
   return out
 end
@@ -108,18 +111,25 @@ local function wait_for_answer(turn, question)
   return answer
 end
 
--- A guarded delete has a time of its own; without an answer it does not run.
-local function seconds_of(decision)
+-- A guarded delete has a time of its own; without an answer it does not run. Its question names
+-- each target, and that no undo brings it back.
+local function guard_of(turn, call, decision)
+  local guard
   for _, reason in ipairs(decision.reasons) do
-    if reason.guard then return reason.seconds end
+    if reason.guard then
+      guard = guard or { seconds = reason.seconds, deletes = turn.app.ports.json.array({}),
+        undo = call.facts ~= nil and call.facts.covered == true }
+      guard.deletes[#guard.deletes + 1] = reason.deletes
+    end
   end
-  return nil
+  return guard
 end
 
 local function ask(turn, call, decision)
   local conv = turn.conv
+  local guard = guard_of(turn, call, decision)
   local question = {
-    turn_id = turn.id, answer = async.future(), taken = false, secs = seconds_of(decision),
+    turn_id = turn.id, answer = async.future(), taken = false, secs = guard and guard.seconds,
   }
   conv.approvals[call.id] = question
   local recorded = turn:record({ events.make("approval_requested", {
@@ -129,6 +139,7 @@ local function ask(turn, call, decision)
     reasons = reasons_of(decision, "ask"),
     diff_preview = call.tool.preview and call.tool.preview(call.input, call.ctx) or nil,
     interactive = is_interactive(call),
+    guard = guard,
   }) })
   if not recorded then
     conv.approvals[call.id] = nil

@@ -96,6 +96,7 @@ function M.run(turn, call)
     table.move(requirements, 1, #requirements, #added + 1, added)
     call.requirements, call.facts, call.lines = facts.collect(ports, added, turn.home)
   end
+  if turn.settings.mode == "full" then call.facts.mounts = ports.mounts() end
   return true
 end
 
