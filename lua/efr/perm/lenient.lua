@@ -53,15 +53,10 @@ end
 
 -- Words and redirections -----------------------------------------------------------------------
 
-local function is_plain(node)
-  local parts = node.parts
-  return parts[2] == nil and parts[1] ~= nil and parts[1].t == "lit"
-end
-
 local function resolve_all(nodes, vars)
   local out = {}
   for _, node in ipairs(nodes) do
-    if is_plain(node) then
+    if word_values.is_plain(node) then
       out[#out + 1] = word_values.plain(node)
     else
       for _, word in ipairs(word_values.resolve(node, vars)) do out[#out + 1] = word end
@@ -296,7 +291,7 @@ end
 
 local function inner_of_all(state, words)
   for _, word in ipairs(words or NOTHING) do
-    if not is_plain(word) then inner_lists(state, word) end
+    if not word_values.is_plain(word) then inner_lists(state, word) end
   end
 end
 

@@ -175,7 +175,15 @@ function resolve(node, vars)
   return words
 end
 
----What a word of the AST becomes that is one part of plain text.
+---Whether a word of the AST is one part of plain text.
+---@param node table
+---@return boolean
+function M.is_plain(node)
+  local parts = node.parts
+  return parts[2] == nil and parts[1] ~= nil and parts[1].t == "lit"
+end
+
+---What such a word becomes.
 ---@param node table
 ---@return table word
 function M.plain(node)
@@ -189,7 +197,7 @@ end
 ---@return table[] words  one, or more for braces
 function M.resolve(node, vars)
   local parts = node.parts
-  if #parts == 1 and parts[1].t == "lit" then return { M.plain(node) } end
+  if M.is_plain(node) then return { M.plain(node) } end
   if #parts > PARTS_MAX then
     local word = M.unknown()
     word.node, word.splits = node, true
