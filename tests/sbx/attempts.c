@@ -1,5 +1,6 @@
 /* Tries one thing that a contained call must not be able to do: `attempts NAME [ARGUMENT...]`.
- * Prints `NAME: worked` and ends with 0, or `NAME: ERRNO` and ends with 1. */
+ * Prints `NAME: worked` and ends with 0, or `NAME: ERRNO` and ends with 1. `attempts batch` reads
+ * such lines and prints an outcome for each. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -261,6 +263,119 @@ static long unix_connect(void)
     return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&name, len);
 }
 
+/* content PATH: worked only when there is something to read */
+static long content_of(void)
+{
+    char byte;
+    int fd = open(words[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, &byte, 1);
+    if (n == 0)
+        errno = ENODATA; /* stands for "empty" */
+    return n == 1 ? 0 : -1;
+}
+
+static long memory_of(void)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/mem", number(0));
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* tcp TYPE PROTOCOL HOST PORT: a connect */
+static long tcp_connect(void)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)number(3))};
+    (void)inet_pton(AF_INET, words[2], &name.sin_addr);
+    int fd = socket(AF_INET, (int)number(0) | SOCK_CLOEXEC, (int)number(1));
+    return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&name, sizeof name);
+}
+
+static long tcp6_connect(void)
+{
+    struct sockaddr_in6 name = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    (void)inet_pton(AF_INET6, words[0], &name.sin6_addr);
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&name, sizeof name);
+}
+
+/* fast-open HOST: data in the first packet, with no connect */
+static long fast_open(void)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(9)};
+    (void)inet_pton(AF_INET, words[0], &name.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return sendto(fd, "x", 1, MSG_FASTOPEN, (const struct sockaddr *)&name, sizeof name);
+}
+
+/* unix-in DIRECTORY NAME: a relative path from there */
+static long unix_from(void)
+{
+    if (chdir(words[0]) < 0)
+        return -1;
+    words++;
+    return unix_connect();
+}
+
+static long seqpacket_connect(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "%s", words[0]);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&name, sizeof name);
+}
+
+/* write-by PREFIX DIRECTORY NAME: through PREFIX/N, a descriptor of the directory */
+static long write_by(void)
+{
+    char path[512];
+    int fd = open(words[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "%s/%d/%s", words[0], fd, words[2]);
+    return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* unix-by DIRECTORY NAME: a socket through /proc/self/fd */
+static long unix_by(void)
+{
+    static char path[512];
+    int fd = open(words[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s", fd, words[1]);
+    words[0] = path;
+    return unix_connect();
+}
+
+/* chmod-by FILE: through a descriptor's name */
+static long chmod_by(void)
+{
+    char path[64];
+    int fd = open(words[0], O_RDONLY | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return chmod(path, 0600);
+}
+
+static long remove_name(void)
+{
+    return unlink(words[0]);
+}
+
+static long make_directory(void)
+{
+    return mkdir(words[0], 0700);
+}
+
+/* capabilities: worked when this process has any, or could get one */
+static long any_capability(void)
+{
+    char line[256];
+    unsigned long long all = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "Cap", 3) == 0)
+            all |= strtoull(line + 7, NULL, 16);
+    errno = EPERM;
+    return file && all ? 0 : -1;
+}
+
 /* A tracer may skip a call by making it -1; that is no x32 call. */
 static long x32_call(void)
 {
@@ -318,25 +433,84 @@ static const struct attempt {
     {"write-memory", write_memory},
     {"take-descriptor", take_descriptor},
     {"unix", unix_connect},
+    {"content", content_of},
+    {"memory", memory_of},
+    {"tcp", tcp_connect},
+    {"tcp6", tcp6_connect},
+    {"fast-open", fast_open},
+    {"unix-in", unix_from},
+    {"seqpacket", seqpacket_connect},
+    {"write-by", write_by},
+    {"unix-by", unix_by},
+    {"chmod-by", chmod_by},
+    {"unlink", remove_name},
+    {"mkdir", make_directory},
+    {"capability", any_capability},
     {"x32", x32_call},
     {"i386", i386_call},
 };
+
+static const struct attempt *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof ATTEMPTS / sizeof *ATTEMPTS; i++)
+        if (strcmp(name, ATTEMPTS[i].name) == 0)
+            return &ATTEMPTS[i];
+    return NULL;
+}
+
+/* One line of a batch, in a process of its own: its outcome as a word. */
+static const char *outcome_of(char *line)
+{
+    static char *parts[16];
+    size_t count = 0;
+    int status = 0;
+    char *rest = line;
+    for (char *word; count < 15 && (word = strsep(&rest, " ")) != NULL;)
+        parts[count++] = word;
+    parts[count] = NULL;
+    const struct attempt *attempt = find(parts[0]);
+    if (!attempt)
+        return "no such attempt";
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        words = parts + 1;
+        _exit(attempt->run() >= 0 ? 0 : errno);
+    }
+    if (waitpid(pid, &status, 0) != pid)
+        return "no process";
+    if (WIFSIGNALED(status))
+        return sigabbrev_np(WTERMSIG(status));
+    if (WEXITSTATUS(status) == ENODATA)
+        return "empty";
+    return WEXITSTATUS(status) ? strerrorname_np(WEXITSTATUS(status)) : "worked";
+}
+
+/* Lines "NAME ARGUMENT..." of standard input: prints the outcome of each, one a line. */
+static int batch(void)
+{
+    char line[1024];
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        (void)puts(outcome_of(line));
+    }
+    return 0;
+}
 
 int main(int argc, char **argv)
 {
     if (argc < 2)
         return 2;
+    if (strcmp(argv[1], "batch") == 0)
+        return batch();
     words = argv + 2;
-    for (size_t i = 0; i < sizeof ATTEMPTS / sizeof *ATTEMPTS; i++) {
-        if (strcmp(argv[1], ATTEMPTS[i].name) != 0)
-            continue;
-        long result = ATTEMPTS[i].run();
-        if (result >= 0) {
-            (void)printf("%s: worked\n", argv[1]);
-            return 0;
-        }
-        (void)printf("%s: %s\n", argv[1], strerrorname_np(errno));
-        return 1;
+    const struct attempt *attempt = find(argv[1]);
+    if (!attempt)
+        return 2;
+    if (attempt->run() >= 0) {
+        (void)printf("%s: worked\n", argv[1]);
+        return 0;
     }
-    return 2;
+    (void)printf("%s: %s\n", argv[1], strerrorname_np(errno));
+    return 1;
 }
