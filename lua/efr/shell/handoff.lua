@@ -109,6 +109,12 @@ function Handoff:search_path()
   return text
 end
 
+---Whether a run is offered that the shell has not taken.
+---@return boolean
+function Handoff:is_open()
+  return self._ports.fs.stat(self._dir .. "/run") ~= nil
+end
+
 ---For a new shell: nothing of the one before.
 function Handoff:clear()
   self:_write("path", "")

@@ -292,6 +292,9 @@ function Hidden:_type_again(run)
   run.typed = run.typed + 1
   if run.typed > MAX_TYPED then return end
   run.active = now_ms(self)
+  -- Rarely zsh comes out of an interrupt so that it shows prompts and runs no hook, hence takes no
+  -- line. Another interrupt ends that. One that has taken the line is left alone.
+  if run.typed % 3 == 0 and self._handoff:is_open() then return self._pty:interrupt() end
   self._pty:write(handoff.FIXED_LINE)
 end
 
