@@ -5,6 +5,7 @@ local NAME <const> = "^[%a_*][%w_*]*$"
 local NAME_SHAPE <const> = "the name of an environment variable, where * stands for any characters"
 
 local GLOB <const> = "^!?[^/]+$"
+local SURFACE <const> = "^[^/%c][^%c]*$"
 local FOLDER <const> = "^[^/%c]+$"
 
 local function no_wide_root(roots, home)
@@ -107,6 +108,18 @@ return {
       name = "synced_dirs", type = "list", items = { type = "path" },
       default = { "~/Dropbox", "~/Nextcloud", "~/Sync", "~/OneDrive", "~/MEGA" },
       doc = "Directories that other machines see: a write there, but for projects, asks you.",
+    },
+    {
+      name = "surface_files", type = "list",
+      items = { type = "string", pattern = SURFACE, shape = "a name, or the end of a path" },
+      default = {
+        "Makefile", "build.rs", "package.json", ".envrc", "rust-toolchain.toml", "justfile", "*.mk",
+        "CMakeLists.txt", "setup.py", "pyproject.toml", "conftest.py", ".vscode/tasks.json",
+        ".nvim.lua", ".exrc", ".mise.toml", ".tool-versions", "flake.nix",
+        ".pre-commit-config.yaml", ".cargo/config.toml", ".cargo/config", ".npmrc",
+        ".yarnrc.yml", ".pnpmfile.cjs",
+      },
+      doc = "Files that run code later: a turn names those that its commands changed.",
     },
     {
       name = "rebuildable", type = "list",
