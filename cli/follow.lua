@@ -87,13 +87,15 @@ end
 function Follow:_answer(question, decision)
   question.sent = true
   self.keys:stop()
+  local method, params = "approval.respond", { call_id = question.call_id, decision = decision }
+  if question.question_id then
+    method = "sandbox.surface_respond"
+    params = { question_id = question.question_id, keep = decision == "allow" }
+  end
+  params.command_id = self.env.ports.sys.uuid7()
+  params.conversation_id = self.conversation_id
   async.spawn(function()
-    local ok, message, code = self.link:call("approval.respond", {
-      command_id = self.env.ports.sys.uuid7(),
-      conversation_id = self.conversation_id,
-      call_id = question.call_id,
-      decision = decision,
-    })
+    local ok, message, code = self.link:call(method, params)
     if not ok and code ~= "not_found" and code ~= rpc.LOST then
       question.sent = nil
       self.turn:note("the answer was not taken: " .. message)
@@ -133,6 +135,8 @@ local URGENT <const> = {
   approval_requested = true,
   approval_resolved = true,
   approval_expired = true,
+  surface_question_requested = true,
+  surface_question_answered = true,
   turn_completed = true,
   turn_failed = true,
   turn_interrupted = true,
@@ -174,6 +178,7 @@ function Follow:_subscribe()
     conversation_id = self.conversation_id,
     after_seq = self.turn.seq,
     drafts = true,
+    answers_input = self.keys ~= nil or nil,
   }, function(item)
     self:_item(item)
   end, function(_, message, code, data)

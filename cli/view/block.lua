@@ -7,6 +7,7 @@ local notes_of = require "efr.cli.view.notes"
 local rows = require "efr.cli.view.rows"
 local status = require "efr.cli.view.status"
 local summary = require "efr.cli.view.summary"
+local surface = require "efr.cli.view.surface"
 
 local M = {}
 
@@ -179,12 +180,26 @@ function M.finished_rows(call, ctx)
   return out
 end
 
+-- The lines of a note, and its role.
+local function note_lines(block, ctx)
+  if block.changed then
+    local lines, serious = surface.lines(block.changed, ctx.home)
+    return lines, serious and "warning" or "muted"
+  elseif block.quarantined then
+    return { surface.place_line(block.quarantined, ctx.home) }, "muted"
+  elseif block.report then
+    return surface.report_lines(block.report, ctx.home), "muted"
+  end
+  return rows.lines(block.text), block.role
+end
+
 --- Rows of a note.
 function M.note_rows(block, ctx)
   local out = {}
-  for _, line in ipairs(rows.lines(block.text)) do
+  local lines, role = note_lines(block, ctx)
+  for _, line in ipairs(lines) do
     for _, row in ipairs(rows.wrap_indented(rows.safe(line), ctx.cols, 2)) do
-      out[#out + 1] = { { row, block.role } }
+      out[#out + 1] = { { row, role } }
     end
   end
   return out

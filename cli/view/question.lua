@@ -3,6 +3,7 @@
 
 local changes = require "efr.cli.view.changes"
 local rows = require "efr.cli.view.rows"
+local surface = require "efr.cli.view.surface"
 
 local M = {}
 
@@ -17,9 +18,13 @@ local TITLE <const> = {
   settings = "allow this change of the settings",
 }
 
+local SURFACE_TITLE <const> = "keep the git settings that the last command changed"
+
 local function title(block)
   if block.guard then
     return "delete this?"
+  elseif block.question_id then
+    return SURFACE_TITLE
   end
   if block.exit then
     return "allow outside the sandbox"
@@ -55,27 +60,56 @@ local function guard_rows(out, guard, cols)
   end
 end
 
-local function keys_row(answers, guard)
+local function keys_row(block, answers)
   if not answers then
     return { BAR, { "waiting for another client to answer", "muted" } }
   end
-  if guard then
-    local seconds = math.tointeger(guard.seconds) or 60
+  if block.guard then
+    local seconds = math.tointeger(block.guard.seconds) or 60
     return {
       BAR, { "y", "bold" }, { " delete · ", "muted" }, { "n", "bold" },
       { (" keep (no in %d s)"):format(seconds), "muted" },
     }
   end
-  return {
-    BAR, { "y", "bold" }, { " allow · ", "muted" }, { "n", "bold" }, { " deny", "muted" },
-  }
+  local yes, no = " allow · ", " deny"
+  if block.question_id then
+    yes, no = " keep · ", " leave in quarantine"
+  end
+  return { BAR, { "y", "bold" }, { yes, "muted" }, { "n", "bold" }, { no, "muted" } }
+end
+
+-- What lies in quarantine, a row each.
+local function surface_rows(block, ctx)
+  local out = {}
+  for _, change in ipairs(block.changes) do
+    local words = rows.safe(surface.row(change, ctx.home))
+    for _, row in ipairs(rows.wrap_indented(words, ctx.cols - 2, 2)) do
+      out[#out + 1] = { BAR, { row, "code" } }
+    end
+  end
+  return out
+end
+
+--- A question in one line, for a record.
+function M.line(block, ctx)
+  if not block.question_id then
+    return "approval needed: " .. block.summary:gsub("\n+$", ""):gsub("\n", "; ")
+  end
+  local names = {}
+  for i, change in ipairs(block.changes) do
+    names[i] = surface.row(change, ctx.home)
+  end
+  return SURFACE_TITLE .. ": " .. table.concat(names, ", ")
 end
 
 --- Rows of an open question.
---- @param ctx {cols: integer, diff_lines: integer, answers: boolean}
+--- @param ctx {cols: integer, diff_lines: integer, answers: boolean, home: string?}
 --- @return table[] rows, table keys the last row, which stays live when the card is too tall
 function M.card(block, ctx)
   local out = { { { "? " .. title(block), "warning" } } }
+  if block.question_id then
+    return rows.extend(out, surface_rows(block, ctx)), keys_row(block, ctx.answers)
+  end
   rows.extend(out, summary_rows(block, ctx.cols))
   if block.guard then
     guard_rows(out, block.guard, ctx.cols)
@@ -96,13 +130,15 @@ function M.card(block, ctx)
     local opts = { cols = ctx.cols, limit = ctx.diff_lines, lead = BAR }
     rows.extend(out, changes.diff_rows(block.diff_preview, opts))
   end
-  return out, keys_row(ctx.answers, block.guard)
+  return out, keys_row(block, ctx.answers)
 end
 
 local ANSWER <const> = {
   allowed = { "✓ ", "success", "allowed" },
   denied = { "✗ ", "error", "denied" },
   expired = { "✗ ", "error", "the approval expired" },
+  kept = { "✓ ", "success", "kept" },
+  left = { "✗ ", "error", "left in quarantine" },
 }
 
 --- The line that takes the card's place after the answer.

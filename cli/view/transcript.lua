@@ -89,8 +89,7 @@ end
 
 function show.question(self, item, ctx, commit)
   if ctx.static then
-    local what = item.summary:gsub("\n+$", ""):gsub("\n", "; ")
-    local out = block.note_rows({ text = "approval needed: " .. what, role = "muted" }, ctx)
+    local out = block.note_rows({ text = question.line(item, ctx), role = "muted" }, ctx)
     if item.state ~= "open" then
       out[#out + 1] = question.answer_row(item)
     end

@@ -31,6 +31,10 @@ local REQUIRED <const> = {
   turn_failed = { error = "table" },
   turn_completed = {},
   turn_interrupted = {},
+  sandbox_surface_changed = { call_id = "string", changes = "table" },
+  surface_question_requested = { call_id = "string", question_id = "string", changes = "table" },
+  surface_question_answered = { question_id = "string" },
+  turn_surface_report = { files = "table" },
 }
 
 -- Fields that may be missing, in every kind that has them.
@@ -46,14 +50,20 @@ local OPTIONAL <const> = {
   reasons = "table",
   refusal = "table",
   sandbox = "table",
+  quarantined = "table",
   settings = "table",
   undo = "table",
   usage = "table",
 }
 
 -- Events after which drafts of the model call before them are old.
-local ENDS_CALL <const> =
-  { turn_started = true, tool_call_started = true, approval_requested = true }
+local ENDS_CALL <const> = {
+  turn_started = true, tool_call_started = true, approval_requested = true,
+  surface_question_requested = true,
+}
+
+-- Events that count also after the end of their turn: a command went on after its call.
+local AFTER_END <const> = { sandbox_surface_changed = true }
 
 --- @param opts {id: string, now_ms: number, answers: boolean} answers = a person here can answer
 function M.new(opts)
@@ -65,6 +75,7 @@ function M.new(opts)
     prose = {},
     calls = {},
     questions = {},
+    quarantined = {}, -- by call: what lies in quarantine
     activity = { kind = "queued" },
     seq = 0,
     ended_seq = 0, -- the event that ended the newest model call
@@ -268,6 +279,49 @@ function on.approval_expired(self, event)
   resolve(self, event.call_id, "expired")
 end
 
+function on.sandbox_surface_changed(self, event)
+  self.quarantined[event.call_id] = event.quarantined or self.quarantined[event.call_id]
+  self:_add({ kind = "note", changed = event })
+end
+
+function on.surface_question_requested(self, event)
+  self.questions[event.question_id] = self:_add({
+    kind = "question",
+    state = "open",
+    question_id = event.question_id,
+    call_id = event.call_id,
+    changes = event.changes,
+  })
+  self.activity = { kind = "answer" }
+end
+
+-- A note says where it lies, so that it can be put back by hand.
+local function leave(self, question)
+  question.state = "left"
+  local quarantined = self.quarantined[question.call_id]
+  if quarantined then
+    self:_add({ kind = "note", quarantined = quarantined })
+  end
+end
+
+function on.surface_question_answered(self, event)
+  local question = self.questions[event.question_id]
+  self.activity = { kind = "waiting" }
+  if not question then
+    return
+  end
+  question.origin = event.origin
+  if event.keep then
+    question.state = "kept"
+  else
+    leave(self, question)
+  end
+end
+
+function on.turn_surface_report(self, event)
+  self:_add({ kind = "note", report = event })
+end
+
 function on.turn_interrupt_requested(self)
   self.activity = { kind = "interrupting" }
 end
@@ -299,7 +353,7 @@ function Turn:_end(outcome, now_ms, event)
     if block.kind == "prose" then
       block.done = true
     elseif block.kind == "question" and block.state == "open" then
-      block.state = "expired"
+      block.state = block.question_id and "left" or "expired"
     elseif block.kind == "call" and block.state == "running" then
       block.state = "done"
       block.unfinished = true
@@ -327,7 +381,7 @@ function Turn:event(envelope, now_ms)
     self.ended_seq = self.seq
   end
   local handler = on[event.kind]
-  if handler and self.phase ~= "ended" then
+  if handler and (self.phase ~= "ended" or AFTER_END[event.kind]) then
     handler(self, event, now_ms)
     self:_clock(now_ms)
   end

@@ -1,5 +1,6 @@
 -- Owns: a daemon's connection side on real socket pairs for specs: real store, dispatch, sessions;
 -- stand-ins for the parts of other folders. Needs efr-lua. Test help only.
+local answering = require "efr.daemon.answering"
 local dispatch = require "efr.daemon.dispatch"
 local notices = require "efr.daemon.notices"
 local server = require "efr.daemon.server"
@@ -64,7 +65,7 @@ function M.app(dir, opts)
   local app = {
     ports = ports, log = store.quiet, store = opened.log, query = opened.query, db = opened.db,
     daemon_id = M.DAEMON_ID, version = "0.1.0", paths = { data = dir, runtime = dir },
-    followers = notices.followers(), drafts = {},
+    followers = notices.followers(), answering = answering.new(), drafts = {},
     shells = { pids = function()
       return opts.shells or {}
     end },

@@ -278,6 +278,34 @@ local function new_shells(world)
   end }
 end
 
+-- The surface guard: `world.planted` are the reports of the next calls, in their order.
+local function new_guard(world)
+  local guard = { restored = {}, rests = 0 }
+  world.planted = {}
+  function guard.before(_, call)
+    if world.refuse_guard then error(world.refuse_guard) end
+    guard.newest = call
+    return { after = function(_, cwd)
+      guard.cwd = cwd
+      if world.guard_fails then error(world.guard_fails) end
+      return table.remove(world.planted, 1) or { changes = {}, touched = {} }
+    end }
+  end
+  function guard.restore(_, place)
+    guard.restored[#guard.restored + 1] = place
+    return world.not_restored or {}
+  end
+  function guard.report(_, touched)
+    local out = {}
+    for path in pairs(touched) do out[#out + 1] = { path = path } end
+    return out
+  end
+  function guard.is_surface(_, path) return path:find("Makefile$") ~= nil end
+  function guard.rest() guard.rests = guard.rests + 1 end
+  world.guard = guard
+  return guard
+end
+
 ---A fresh world. opts: config, status (of the sandbox), projects.
 function M.new(opts)
   opts = opts or {}
@@ -335,6 +363,16 @@ function M.new(opts)
         if world.refuse_sandbox then return nil, world.refuse_sandbox, "EFR_SANDBOX" end
         return { cleanup = function() spec.cleaned = true end }
       end,
+    },
+    guard = new_guard(world),
+    answering = {
+      somebody = function() return world.people ~= false end,
+      wait = function(_, _, is_over)
+        while world.people ~= false and not is_over() do
+          async.await(function(resume) world.wake = resume end)
+        end
+      end,
+      wake = function() if world.wake then world.wake() end end,
     },
   }
   world.app = app

@@ -17,6 +17,9 @@ local IDLE_MS <const> = 60000
 ---@field queue efr.PromptQueue
 ---@field current table|nil  the running turn
 ---@field approvals table<string, table>  pending questions by call id
+---@field quarantined table[]  what lies in quarantine and was not asked about: {call_id, changes,
+---  place}
+---@field surface_questions table<string, table>  pending questions about it by their id
 ---@field last_seq integer
 ---@field cwd string|nil  where the user's newest prompt came from
 ---@field shell_cwd string|nil  where the hidden shell is
@@ -36,6 +39,8 @@ function M.new(app, id, row)
     queue = queue.new(),
     history = history.new({ query = app.query, json = app.ports.json }, id),
     approvals = {},
+    quarantined = {},
+    surface_questions = {},
     listeners = {},
     last_seq = row and row.last_seq or 0,
     title = row and row.title,
@@ -94,6 +99,7 @@ local function when_idle(self)
     async.sleep(IDLE_MS)
     if self.idle_mark == mark and not self:is_busy() then
       self.history:drop()
+      self.app.guard:rest()
       self.app.tidy:soon()
     end
   end)

@@ -11,7 +11,8 @@ local KINDS <const> = {
   "tool_call_output_updated", "tool_call_completed", "approval_requested", "approval_resolved",
   "approval_expired", "turn_interrupt_requested", "turn_interrupted", "turn_completed",
   "turn_failed", "turn_cancelled", "shell_started", "shell_exited", "cwd_changed",
-  "login_completed", "logout_completed", "sandbox_unavailable",
+  "login_completed", "logout_completed", "sandbox_unavailable", "sandbox_surface_changed",
+  "surface_question_requested", "surface_question_answered", "turn_surface_report",
 }
 
 local KNOWN = {}

@@ -284,6 +284,28 @@ function Manager:interrupt(params, session)
   return { turn_id = turn.id, seq = seqs[1], withdrawn = reply }
 end
 
+-- Takes the answer to a question, if it still waits: {event, answer, command_id, method}.
+local function take_answer(conv, question, how)
+  if not question or question.taken or question.answer.done then
+    return nil, "no such question waits", "not_found"
+  end
+  question.taken = true
+  how.event.turn_id = question.turn_id
+  local seqs, message, code = conv:append({
+    events = { how.event },
+    receipt = {
+      command_id = how.command_id, method = how.method, result = {}, seq_event = 1,
+    },
+  })
+  if not seqs then
+    question.taken = false
+    if question.late then question.answer:set(question.late) end
+    return refused(message, code)
+  end
+  question.answer:set(how.answer)
+  return { seq = seqs[1] }
+end
+
 ---Answers a question of the running turn.
 ---@param params table  of approval.respond
 ---@param session table
@@ -293,33 +315,30 @@ end
 function Manager:approve(params, session)
   local conv, message, code = find(self, params.conversation_id)
   if not conv then return nil, message, code end
-  local question = conv.approvals[params.call_id]
-  if not question or question.taken or question.answer.done then
-    return nil, "no such question waits", "not_found"
-  end
-  question.taken = true
-  local seqs
-  seqs, message, code = conv:append({
-    events = { events.make("approval_resolved", {
-      turn_id = question.turn_id,
-      call_id = params.call_id,
-      decision = params.decision,
-      origin = session.origin,
-    }) },
-    receipt = {
-      command_id = params.command_id,
-      method = "approval.respond",
-      result = {},
-      seq_event = 1,
-    },
+  return take_answer(conv, conv.approvals[params.call_id], {
+    event = events.make("approval_resolved", {
+      call_id = params.call_id, decision = params.decision, origin = session.origin,
+    }),
+    answer = params.decision, command_id = params.command_id, method = "approval.respond",
   })
-  if not seqs then
-    question.taken = false
-    if question.late then question.answer:set(question.late) end
-    return refused(message, code)
-  end
-  question.answer:set(params.decision)
-  return { seq = seqs[1] }
+end
+
+---Answers whether what lies in quarantine is kept.
+---@param params table  of sandbox.surface_respond
+---@param session table
+---@return table|nil result  {seq}
+---@return string? message
+---@return string? code
+function Manager:surface_respond(params, session)
+  local conv, message, code = find(self, params.conversation_id)
+  if not conv then return nil, message, code end
+  return take_answer(conv, conv.surface_questions[params.question_id], {
+    event = events.make("surface_question_answered", {
+      question_id = params.question_id, keep = params.keep or nil, origin = session.origin,
+    }),
+    answer = params.keep and "keep" or "leave", command_id = params.command_id,
+    method = "sandbox.surface_respond",
+  })
 end
 
 ---Listens to the drafts of a conversation.

@@ -3,8 +3,10 @@
 -- Must not know: the text that the model gets (tools/shell), how the line was decided.
 -- Runs in efrd, in the turn's task; waits.
 --
--- Policy: a contained call whose sandbox could not be made is an error and never runs outside.
+-- Policy: a contained call whose sandbox could not be made is an error and never runs outside. The
+-- surface guard looks before and after each one.
 
+local surface = require "efr.conv.surface"
 local trusted = require "efr.perm.trusted"
 
 local M = {}
@@ -62,6 +64,14 @@ function M.run(turn, call, opts)
     return failed(call, message, true)
   end
   conv.hidden = hidden
+  local watch
+  if call.launch == "contained" then
+    watch, message = surface.before(turn, call, prepared)
+    if not watch then
+      prepared:cleanup()
+      return failed(call, message)
+    end
+  end
   local result = hidden:run({
     line = opts.line,
     call = prepared,
@@ -70,7 +80,10 @@ function M.run(turn, call, opts)
     search_path = call.launch == "direct" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
     on_output = call.ctx.on_output,
-    on_late_end = function() prepared:cleanup() end,
+    on_late_end = function()
+      prepared:cleanup()
+      if watch then surface.late(turn, call, watch, hidden.cwd) end
+    end,
     token = turn.token,
   })
   call.stopped = result.outcome == "interrupted"
@@ -79,6 +92,7 @@ function M.run(turn, call, opts)
   if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
   if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
+  if watch then result.notes = surface.after(turn, call, watch, conv.shell_cwd) end
   return result
 end
 

@@ -3,9 +3,9 @@
 -- Must not know: the wire, what a tool does, how a decision is made. Runs in efrd, one task per
 -- turn.
 --
--- The steps stand in one table, each in conv/steps/NAME.lua. A tool call goes facts -> decide ->
--- before_call -> run -> after_call, in this order and one call after another. Step decide is the
--- only caller of the permission engine, and run refuses a call that decide did not pass.
+-- The steps stand in one table, each in conv/steps/NAME.lua. A tool call goes surface -> facts ->
+-- decide -> before_call -> run -> after_call, in this order and one call after another. Step decide
+-- is the only caller of the permission engine, and run refuses a call that decide did not pass.
 -- A step returns true to go on; anything else ends the call (its result is set) or the turn (its
 -- outcome is set).
 
@@ -20,6 +20,7 @@ local errors = require "efr.model.errors"
 local facts = require "efr.conv.steps.facts"
 local prompt = require "efr.conv.prompt"
 local run = require "efr.conv.steps.run"
+local surface = require "efr.conv.steps.surface"
 
 local M = {}
 
@@ -27,6 +28,7 @@ M.MAX_CALLS = 64 ---@type integer
 
 M.STEPS = {
   before_turn = before_turn.run,
+  surface = surface.run,
   facts = facts.run,
   decide = decide.run,
   before_call = before_call.run,
@@ -38,7 +40,9 @@ M.STEPS = {
 -- What may be used of the window while there is no compaction.
 local CAP_PERCENT <const> = 95
 
-local CALL_STEPS <const> = { "facts", "decide", "before_call", "run", "after_call" }
+local CALL_STEPS <const> = {
+  "surface", "facts", "decide", "before_call", "run", "after_call",
+}
 
 local SUMS <const> = {
   "input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "cache_write_tokens",
@@ -54,6 +58,8 @@ local SUMS <const> = {
 ---@field ended boolean  set before the terminal event is written
 ---@field outcome table|nil  {kind = "completed"|"failed"|"interrupted"|"cancelled", error?}
 ---@field messages table[]  what this turn adds to the history
+---@field touched table  files that run code later, as they were before the turn's calls
+---@field kept table<string, table>  what a person took out of quarantine: {path, detail?}
 local Turn = {}
 Turn.__index = Turn
 
@@ -71,6 +77,8 @@ local function new(conv, queued)
     next_index = 0,
     refusals = 0,
     changes = {},
+    touched = {},
+    kept = {},
   }, Turn)
 end
 

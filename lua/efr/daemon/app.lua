@@ -3,14 +3,16 @@
 --   ports, log, env, flags, version, daemon_id, boot_id, started_at (us), traceback
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
---   followers, notices, watch (daemon/watch)
---   rules, git, providers, sandbox, shells, conversations   the parts of other folders
+--   followers, answering, notices, watch (daemon/watch)
+--   rules, git, providers, sandbox, guard, shells, conversations   the parts of other folders
 --   dispatch, server
 -- Main thread of efrd, in a coroutine.
+local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
 local dispatch = require "efr.daemon.dispatch"
 local git = require "efr.sbx.git"
+local guard = require "efr.sbx.guard"
 local lua_rules = require "efr.daemon.lua_rules"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
@@ -186,7 +188,7 @@ local function open_store(app)
 end
 
 local function settle_last_run(app)
-  app.followers = notices.followers()
+  app.followers, app.answering = notices.followers(), answering.new()
   app.notices = notices.new {
     uv = app.ports.uv, fs = app.ports.fs, log = app.log:part("notices"), query = app.query,
     followers = app.followers, dir = app.files.notices,
@@ -210,6 +212,7 @@ local PARTS <const> = {
   { "git", git.new },
   { "providers", providers.new },
   { "sandbox", calls.new },
+  { "guard", guard.new },
   { "shells", pool.new },
   { "conversations", manager.new },
 }

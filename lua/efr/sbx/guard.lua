@@ -11,7 +11,6 @@
 
 local async = require "efr.util.async"
 local compare = require "efr.sbx.guard.compare"
-local git = require "efr.sbx.git"
 local git_keys = require "efr.perm.git_keys"
 local look = require "efr.sbx.guard.look"
 local paths = require "efr.perm.paths"
@@ -41,7 +40,7 @@ Watch.__index = Watch
 
 -- git itself reads the very bytes that the guard read, so nothing can be swapped in between.
 local function ask_git(self, bytes)
-  local result, err = self.git:run {
+  local result, err = self.app.git:run {
     root = NOWHERE, args = { "config", "--file", "-", "--list", "--no-includes", "-z" },
     stdin = bytes, timeout_ms = LIST_MS,
   }
@@ -274,12 +273,12 @@ function Guard:rest()
   self.kept, self.listings, self.listed = {}, {}, 0
 end
 
----@param app table  the daemon
+---@param app table  the daemon: ports, config, env, paths, log, git
 ---@return table guard
 function M.new(app)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, git = git.new(app), home = app.ports.fs.realpath(home) or home, since = {},
+    app = app, home = app.ports.fs.realpath(home) or home, since = {},
     kept = {}, listings = {}, listed = 0,
   }, Guard)
 end

@@ -163,6 +163,7 @@ function M.run(input, ctx)
   local result = ctx.shell { line = input.command, timeout_ms = seconds * 1000 }
   local describe = OUTCOMES[result.outcome] or error("no outcome " .. tostring(result.outcome))
   local output, is_error = describe(result, { ctx = ctx, seconds = seconds })
+  for _, note in ipairs(result.notes or {}) do output = with_note(output, note) end
   return {
     output = output, is_error = is_error, exit_code = result.exit_code,
     truncated = result.truncated or nil,

@@ -3,12 +3,16 @@
 
 local changes = require "efr.conv.changes"
 local events = require "efr.conv.events"
+local surface = require "efr.conv.surface"
 
 local M = {}
 
 local function sandbox_of(call)
   if call.launch ~= "contained" or call.name ~= "shell" or call.no_shell then return nil end
-  return { confined = not call.setup_error, setup_error = call.setup_error }
+  return {
+    confined = not call.setup_error, setup_error = call.setup_error,
+    surface_changes = call.surface and call.surface.changes,
+  }
 end
 
 ---@param turn efr.Turn
@@ -19,6 +23,7 @@ function M.run(turn, call)
   local own = {}
   changes.add(own, result.changes)
   changes.add(turn.changes, result.changes)
+  surface.add_changes(turn, result.changes)
   return turn:record({ events.make("tool_call_completed", {
     call_id = call.id,
     output = turn.app.ports.text.clean(result.output),
@@ -28,7 +33,7 @@ function M.run(turn, call)
     sandbox = sandbox_of(call),
     changes = changes.total(own, array),
     diff = result.diff,
-  }) }) and true
+  }), call.surface }) and true
 end
 
 return M

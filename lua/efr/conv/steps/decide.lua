@@ -6,13 +6,13 @@
 -- question until an answer, the timeout or an interrupt. In auto a shell line runs in the sandbox
 -- also after a yes. Three refusals in a row in auto, with no person involved, end the turn.
 
-local async = require "efr.util.async"
 local engine = require "efr.perm.engine"
 local events = require "efr.conv.events"
 local machine = require "efr.conv.machine"
 local modes = require "efr.perm.modes"
 local own_rules = require "efr.conv.own_rules"
 local prompt = require "efr.conv.prompt"
+local question_of = require "efr.conv.question"
 local refuse = require "efr.conv.refuse"
 
 local M = {}
@@ -90,27 +90,6 @@ local function launch_of(turn, call, effect)
   return effect == "contain" and "contained" or "direct"
 end
 
--- Waits for "allow" or "deny", "expired" or "interrupted". A question that an answer has taken is
--- ended by time or interrupt (`late`) only when that answer could not be recorded.
-local function wait_for_answer(turn, question)
-  local secs = question.secs or turn.app.config:get("conversation.approval_timeout_secs")
-  local function give_up(why)
-    if question.taken then
-      question.late = question.late or why
-    else
-      question.answer:set(why)
-    end
-  end
-  local remove = turn.token:on_cancel(function() give_up("interrupted") end)
-  if secs then
-    local in_time = async.with_timeout(secs * 1000, function() question.answer:get() end)
-    if not in_time then give_up("expired") end
-  end
-  local answer = question.answer:get()
-  remove()
-  return answer
-end
-
 -- A guarded delete has a time of its own; without an answer it does not run. Its question names
 -- each target, and that no undo brings it back.
 local function guard_of(turn, call, decision)
@@ -128,9 +107,7 @@ end
 local function ask(turn, call, decision)
   local conv = turn.conv
   local guard = guard_of(turn, call, decision)
-  local question = {
-    turn_id = turn.id, answer = async.future(), taken = false, secs = guard and guard.seconds,
-  }
+  local question = question_of.new(turn)
   conv.approvals[call.id] = question
   local recorded = turn:record({ events.make("approval_requested", {
     call_id = call.id,
@@ -145,7 +122,8 @@ local function ask(turn, call, decision)
     conv.approvals[call.id] = nil
     return nil
   end
-  local answer = wait_for_answer(turn, question)
+  local answer = question_of.wait(turn, question, guard and guard.seconds
+    or turn.app.config:get("conversation.approval_timeout_secs"))
   conv.approvals[call.id] = nil
   turn.refusals = 0
   if answer == "allow" then return true end

@@ -1,13 +1,15 @@
 -- Step end_of_turn: one batch with the terminal event and the messages of the turn.
 -- Must not know: how the turn went inside. Runs in efrd, in the turn's task; waits.
 --
--- Policy: the turn is marked ended in memory first, so that what comes now belongs to the next one.
--- While the store cannot take the batch (a full disk) it is tried again: the conversation stands
--- still, nothing is lost, and it goes on when there is room.
+-- Policy: what lies in quarantine is asked about first. Then the turn is marked ended in memory, so
+-- that what comes now belongs to the next one. While the store cannot take the batch (a full disk)
+-- it is tried again: the conversation stands still, nothing is lost, and it goes on when there is
+-- room.
 
 local async = require "efr.util.async"
 local changes = require "efr.conv.changes"
 local events = require "efr.conv.events"
+local surface = require "efr.conv.surface"
 
 local M = {}
 
@@ -67,7 +69,9 @@ local function rows_of(turn)
 end
 
 local function batch_of(turn)
-  local batch = { events = { terminal(turn) }, durable = true }
+  local list = { surface.report(turn) }
+  list[#list + 1] = terminal(turn)
+  local batch = { events = list, durable = true }
   if turn.started then
     local why
     batch.turn_messages, why = rows_of(turn)
@@ -81,7 +85,8 @@ end
 ---@param turn efr.Turn
 ---@return true
 function M.run(turn)
-  turn:is_stopped()
+  if not turn:is_stopped() or turn.outcome.kind == "completed" then surface.ask(turn) end
+  turn.conv.quarantined = {}
   turn.ended = true
   turn.outcome = turn.outcome or {
     kind = "failed",

@@ -102,8 +102,10 @@ local function handler(app, session, params, stream)
   undo[3] = stream.token:on_cancel(function()
     feed:finish("cancelled")
   end)
+  undo[4] = app.answering:add(id, params.answers_input == true
+    and session.scopes.terminal == true)
   if params.drafts then
-    undo[4] = app.conversations:drafts(id, function(draft)
+    undo[5] = app.conversations:drafts(id, function(draft)
       feed:draft(draft)
     end)
   end
