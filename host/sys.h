@@ -9,7 +9,8 @@
 
 struct efr_err;
 
-/* Opens (and makes, mode 0600) a lock file and takes its exclusive flock. wait_ms is the
+/* Opens a directory, or opens (and makes, mode 0600) a lock file, and takes its exclusive
+ * flock. wait_ms is the
  * longest wait; 0 only tries. Returns the descriptor that holds the lock, or -1 with *err
  * set (EWOULDBLOCK when another process has it). */
 int efr_lock_file(const char *path, int wait_ms, struct efr_err *err);

@@ -125,6 +125,43 @@ describe("sbx.calls with the launcher", function()
       assert.are.equal("none\n", output)
     end)
 
+  it("lets caches be written: for the call, for the conversation or not at all", function()
+    local fs = app.ports.fs
+    local cache = base .. "/home/.cache"
+    assert(fs.mkdirs(cache, 448))
+    assert(fs.mkdirs(base .. "/home/.npm", 448))
+    assert(fs.write_atomic(cache .. "/old", "old\n"))
+    app.settings["sandbox.caches"] = { cache, base .. "/home/.npm" }
+    app.settings["sandbox.cache_mode"] = "tmp"
+    app.log = { part = function() return { info = function() end, warn = error } end }
+    sandbox.tidied_at = app.ports.sys.mono_us() -- the clean-up has its own spec
+    app.settings["sandbox.cache_days"], app.settings["sandbox.cache_max_gib"] = 14, 20
+    local enter = ("cd %s/home; "):format(base)
+    local WRITE <const> = enter
+      .. "rm .cache/old; print -r -- new >.cache/new; print 1 >.npm/x; ls .cache"
+    local READ <const> = enter .. "print -r -- .cache/* .npm/*(N)"
+    local function written_and_read(opts)
+      local first, output = contained(WRITE, opts)
+      assert.are.equal(0, first.exit_code, output)
+      assert.are.equal("new\n", output)
+      local _, seen = contained(READ, opts)
+      assert.are.equal("old\n", fs.read_file(cache .. "/old"))
+      assert.is_nil(fs.lstat(cache .. "/new"))
+      return seen
+    end
+    assert.are.equal(".cache/old\n", written_and_read({}))
+    app.settings["sandbox.keep_downloads"] = true
+    assert.are.equal(".cache/old .npm/x\n", written_and_read({ conversation_id = "c3" }))
+    assert.are.equal(".cache/new .npm/x\n", written_and_read({ cache_mode = "overlay" }))
+    local _, other = contained(READ, { cache_mode = "overlay", conversation_id = "c2" })
+    assert.are.equal(".cache/old\n", other)
+    local _, output = contained(WRITE, { cache_mode = "readonly" })
+    assert.is_truthy(output:find("ead-only file system", 1, true), output)
+    assert.is_truthy(fs.lstat(base .. "/state/sandbox/c1/last-call"))
+    assert.are.same({}, sandbox.live)
+    app.settings["sandbox.caches"] = nil
+  end)
+
   it("hides the .env files of projects, also those of other projects", function()
     local fs = app.ports.fs
     assert(fs.mkdirs(base .. "/other/a/b/c", 448))

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Cost of a contained `true`: bare, plain bwrap with the same namespaces and one bind, efr-sbx
-# with one root, and efr-sbx with an envelope of 60 masks and roots. One run, taking turns.
+# with one root, with an envelope of 60 masks and roots, and with that and 8 caches in each
+# mode (kept ones on the disk of the state root). One run, taking turns.
 # Run as an ordinary user and as root; the ratios are what counts.
 # shellcheck disable=SC1091,SC2034
 set -u
@@ -32,6 +33,25 @@ for ((i = 0; i < 20; i++)); do
 done
 plan true
 copies many
+mkdir -m 700 "$W/layers"
+LAYERS=(layers "$W/layers" call)
+base=("${MOUNTS[@]}")
+caches() { # NAME KEPT: a plan with 8 caches, of which the first KEPT are kept
+    local layer
+    MOUNTS=("${base[@]}")
+    for ((i = 0; i < 8; i++)); do
+        layer=tmp
+        [ $i -ge "$2" ] || layer=$1$i
+        mkdir -p "$W/home/cache$i" "$W/layers/cache/$layer/upper" "$W/layers/cache/$layer/work"
+        MOUNTS+=("overlay $W/home/cache$i $layer")
+    done
+    chmod 700 "$W/layers/cache"
+    plan true
+    copies "$1"
+}
+caches tmp 0
+caches downloads 5
+caches kept 8
 
 "$W/bin/spawn_times" "$ROUNDS" \
     "bare true" true -- \
@@ -39,4 +59,7 @@ copies many
     --unshare-ipc --unshare-uts --unshare-cgroup --die-with-parent --cap-drop ALL \
     --ro-bind / / --proc /proc --dev /dev --bind "$W/project" "$W/project" true -- \
     "efr-sbx, one root" "$EFR_SBX" run --call-dir "$W/call/one/{}" -- \
-    "efr-sbx, 40 masks and 20 roots" "$EFR_SBX" run --call-dir "$W/call/many/{}"
+    "efr-sbx, 40 masks and 20 roots" "$EFR_SBX" run --call-dir "$W/call/many/{}" -- \
+    "and 8 caches, tmp" "$EFR_SBX" run --call-dir "$W/call/tmp/{}" -- \
+    "and 8 caches, 5 kept (keep_downloads)" "$EFR_SBX" run --call-dir "$W/call/downloads/{}" -- \
+    "and 8 caches, overlay" "$EFR_SBX" run --call-dir "$W/call/kept/{}"

@@ -40,29 +40,17 @@ unchanged() {
 call_number=0
 fields() { # LAYER
     call_number=$((call_number + 1))
-    EXTRA=(layers "$W/layers" "call-$call_number" set HOME "$W/home")
+    LAYERS=(layers "$W/layers" "call-$call_number")
+    EXTRA=(set HOME "$W/home")
     MOUNTS=("${MASKS[@]}" "overlay $C $1")
 }
 kept_dirs() {
     mkdir -p "$W/layers/cache/kept/upper" "$W/layers/cache/kept/work"
     chmod -R 700 "$W/layers/cache"
 }
-# layers go before the mounts in a plan.
-plan_with_layers() {
-    local extra=("${EXTRA[@]}")
-    EXTRA=("${extra[@]:3}")
-    plan "$@"
-    {
-        head -zn 10 "$CALL/plan"
-        printf '%s\0' "${extra[@]:0:3}"
-        tail -zn +11 "$CALL/plan"
-    } >"$CALL/plan.new"
-    mv "$CALL/plan.new" "$CALL/plan"
-    EXTRA=("${extra[@]}")
-}
 inside() { # CMD...
     fields "$layer"
-    plan_with_layers "$@"
+    plan "$@"
     OUT=$("${launcher[@]}" run --call-dir "$CALL" 2>&1 </dev/null)
     STATUS=$?
     chmod -R u+rwX "$W/layers/layers" 2>/dev/null
@@ -145,7 +133,7 @@ done
 how=kept layer=kept launcher=("$W/bin/efr-sbx")
 hold() { # starts a call that holds the layer until its input ends; $holder is its launcher
     fields kept
-    plan_with_layers sh -c 'echo begun; read -r x'
+    plan sh -c 'echo begun; read -r x'
     coproc HOLD { exec "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1; }
     holder=$HOLD_PID
     read -rt 10 -u "${HOLD[0]}" OUT
@@ -153,7 +141,7 @@ hold() { # starts a call that holds the layer until its input ends; $holder is i
 }
 hold
 fields kept
-plan_with_layers echo second
+plan echo second
 "$W/bin/efr-sbx" run --call-dir "$CALL" >"$W/project/out" 2>&1 </dev/null &
 second=$!
 echo >&"${HOLD[1]}"
@@ -192,7 +180,7 @@ kept_dirs
 own=(unshare --mount)
 [ "$(id -u)" = 0 ] || own=(unshare --user --mount --map-current-user --keep-caps)
 fields kept
-plan_with_layers sh -c "head -c 3000000 /dev/zero >'$C/big' && exit 9; rm '$C/big'; echo small >'$C/small'; cat '$C/small'"
+plan sh -c "head -c 3000000 /dev/zero >'$C/big' && exit 9; rm '$C/big'; echo small >'$C/small'; cat '$C/small'"
 OUT=$("${own[@]}" sh -c "mount -t tmpfs -o size=1m,mode=700 none '$W/layers' &&
     mkdir -p '$W/layers/cache/kept/upper' '$W/layers/cache/kept/work' && exec '$W/bin/efr-sbx' run --call-dir '$CALL'" 2>&1 </dev/null)
 STATUS=$?
@@ -201,7 +189,7 @@ unchanged "after a full disk"
 
 # The host's mounts inside a cache: no overlay could show them, so it stays read-only.
 fields tmp
-plan_with_layers sh -c "ls '$C/full'; echo x >'$C/x'"
+plan sh -c "ls '$C/full'; echo x >'$C/x'"
 OUT=$("${own[@]}" sh -c "mount -t tmpfs none '$C/full' && echo x >'$C/full/host' &&
     exec '$W/bin/efr-sbx' run --call-dir '$CALL'" 2>&1 </dev/null)
 STATUS=$?
@@ -210,7 +198,7 @@ expect "a cache with mounts of the host stays read-only" 2 "host*Read-only*"
 # Variables of caches that would lead to a place that cannot be written.
 fields tmp
 EXTRA+=(move CCACHE_DIR "$C/ccache" move SCCACHE_DIR "$C/sccache" move ZIG_GLOBAL_CACHE_DIR "$C/zig")
-plan_with_layers sh -c 'echo "$CCACHE_DIR $SCCACHE_DIR ${ZIG_GLOBAL_CACHE_DIR-unset}"'
+plan sh -c 'echo "$CCACHE_DIR $SCCACHE_DIR ${ZIG_GLOBAL_CACHE_DIR-unset}"'
 OUT=$(CCACHE_DIR=$W/outside/x SCCACHE_DIR=$C/mine "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
 STATUS=$?
 expect "a variable outside of every writable place moves, others do not" 0 "$C/ccache $C/mine unset"

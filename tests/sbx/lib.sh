@@ -74,16 +74,17 @@ tidy() {
 
 NONCE=0123456789abcdef0123456789abcdef
 MOUNTS=()
+LAYERS=()
 EXTRA=()
 
 # plan ARG...: writes the plan of a call that runs ARG. MOUNTS holds further mount lines
-# "kind path"; EXTRA further fields.
+# "kind path" (of an overlay "overlay path layer"); LAYERS and EXTRA further fields before and after.
 plan() {
     CALL=$W/call/$RANDOM$RANDOM
     mkdir -m 700 "$CALL"
     {
         printf '%s\0' efr-plan 1 nonce $NONCE uid "$(id -u)" cwd "${PLAN_CWD:-$W/project}" \
-            tmp "$W/state/tmp"
+            tmp "$W/state/tmp" ${LAYERS[@]+"${LAYERS[@]}"}
         sorted_mounts "private /tmp" "private /var/tmp" "runtime $W/run/xrt" "root $W/project" \
             "mask $W/state" "mask $W/home/.ssh" ${MOUNTS[@]+"${MOUNTS[@]}"}
         printf '%s\0' set XDG_RUNTIME_DIR "$W/run/xrt" set TMPDIR /tmp ${EXTRA[@]+"${EXTRA[@]}"}
@@ -105,7 +106,6 @@ sorted_mounts() {
         esac
         printf '%04d %d %s %s\n' ${#slashes} $rank "$kind" "$path"
     done | sort | while read -r _ _ kind path; do
-        # Of an overlay: "path layer".
         [ "$kind" != overlay ] || printf '%s\0' "$kind" "${path% *}" "${path##* }"
         [ "$kind" = overlay ] || printf '%s\0' "$kind" "$path"
     done

@@ -292,6 +292,7 @@ end
 local function probe_sandbox(app)
   app.sandbox:settings_read()
   app.sandbox:check_again()
+  app.sandbox:tidy()
   return true
 end
 

@@ -97,7 +97,7 @@ local Lock = {}
 ---Releases the lock; twice is fine. The collector does it, too.
 function Lock:close() end
 
----Takes the exclusive lock of a file (made 0600) or fails at once: EWOULDBLOCK when it is held.
+---Takes the exclusive lock of a directory or file (made 0600) or fails at once: EWOULDBLOCK when it is held.
 ---@param path string
 ---@return efr.Lock?
 ---@return string? err

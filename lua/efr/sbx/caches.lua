@@ -162,6 +162,16 @@ function M.fields(spec, overlays)
   return out
 end
 
+---Whether a plan keeps a layer.
+---@param mounts {layer: string?}[]
+---@return boolean
+function M.keeps(mounts)
+  for _, mount in ipairs(mounts) do
+    if mount.layer and mount.layer ~= "tmp" then return true end
+  end
+  return false
+end
+
 ---Makes the directories of the kept layers of a plan.
 ---@param fs table
 ---@param layers string  the conversation's directory

@@ -7,10 +7,12 @@
 -- line, state, child.zsh), and what the launcher leaves: started, records, result. The nonce is
 -- known to efrd and the launcher only, so nothing inside can write a result that counts.
 
+local async = require "efr.util.async"
 local caches = require "efr.sbx.caches"
 local describe = require "efr.sbx.describe"
 local explain = require "efr.sbx.explain"
 local launcher_of = require "efr.sbx.launcher"
+local layers = require "efr.sbx.layers"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
 local records = require "efr.sbx.records"
@@ -22,6 +24,7 @@ local FILE_MODE <const> = 384 -- 0600
 local MODES <const> = { editor = 448 } -- of files in `in/`
 local NONCE_BYTES <const> = 16
 local RESULT_BYTES <const> = 1024 * 1024
+local TIDY_US <const> = 6 * 3600 * 1000000
 local RECORDS_BYTES <const> = 256 * 1024 + 1
 local NAME <const> = "^[%w][%w_.-]*$"
 
@@ -78,7 +81,10 @@ local function write_plan(self, opts, call)
   local ok
   ok, err, code = caches.prepare(self.app.ports.fs, spec.layers, call.mounts)
   if not ok then return nil, err, code end
+  call.keeps = caches.keeps(call.mounts)
   call.layer = ("%s/layers/%s"):format(spec.layers, opts.call_id)
+  self.live[opts.conversation_id] = (self.live[opts.conversation_id] or 0) + 1
+  layers.used(self.app.ports.uv, self.app.ports.sys.now_us(), spec.layers)
   bytes, err, code = plan.encode(fields)
   if not bytes then return nil, err, code end
   return write_new(self.app.ports.uv, call.dir .. "/plan", bytes)
@@ -245,7 +251,13 @@ end
 
 ---Removes the directory of the call and its layers.
 function Call:cleanup()
-  if self.layer then self.calls.app.ports.fs.rmtree(self.layer) end
+  local calls, id = self.calls, self.conversation_id
+  if self.layer then
+    calls.app.ports.fs.rmtree(self.layer)
+    calls.live[id] = calls.live[id] > 1 and calls.live[id] - 1 or nil
+    self.layer = nil
+    if self.keeps then calls:tidy() end
+  end
   return self.calls.app.ports.fs.rmtree(self.dir)
 end
 
@@ -253,6 +265,21 @@ end
 ---@param conversation_id string
 function Calls:forget(conversation_id)
   self.states[conversation_id] = nil
+end
+
+---Cleans up what calls kept, in the background: at the start, and at most every 6 hours.
+function Calls:tidy()
+  local ports, config = self.app.ports, self.app.config
+  local now = ports.sys.mono_us()
+  if self.tidied_at and now - self.tidied_at < TIDY_US then return end
+  self.tidied_at = now
+  async.spawn(layers.collect, {
+    fs = ports.fs, uv = ports.uv, sys = ports.sys, log = self.app.log:part("sandbox"),
+    now_us = ports.sys.now_us(), pause = function() async.sleep(1) end,
+    is_live = function(id) return self.live[id] ~= nil end,
+  }, self.app.paths.state .. "/sandbox", {
+    days = config:get("sandbox.cache_days"), gib = config:get("sandbox.cache_max_gib"),
+  })
 end
 
 ---Whether contained calls work here (probe.status). Waits.
@@ -316,8 +343,8 @@ end
 function M.new(app, opts)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, home = home, states = {}, searched = {}, runs = {}, probes = 0, wanted = 0,
-    launcher = launcher_of.new(app, opts),
+    app = app, home = home, states = {}, searched = {}, runs = {}, live = {},
+    probes = 0, wanted = 0, launcher = launcher_of.new(app, opts),
   }, Calls)
 end
 

@@ -61,6 +61,14 @@ return {
         .. "readonly: caches cannot be written.",
     },
     {
+      name = "cache_days", type = "integer", default = 14, min = 1, max = 3650,
+      doc = "Kept layers of a conversation that is idle for so many days are deleted.",
+    },
+    {
+      name = "cache_max_gib", type = "integer", default = 20, min = 1, max = 10000,
+      doc = "Above this size of all kept layers the oldest are deleted.",
+    },
+    {
       name = "keep_downloads", type = "boolean", default = false,
       doc = "In tmp mode, keeps downloads of cargo, go, npm, bun and pnpm for the conversation.",
     },
