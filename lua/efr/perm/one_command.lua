@@ -28,11 +28,41 @@ local function is_literal(word)
   return word ~= nil and ast.literal(word) ~= nil
 end
 
+-- A file that the line names: plain text, also below the user's home directory.
+local function is_named(word)
+  local first = word and word.parts[1]
+  if not first or first.t ~= "tilde" or (first.name or "") ~= "" then return is_literal(word) end
+  for i = 2, #word.parts do
+    if word.parts[i].t ~= "lit" then return false end
+  end
+  return true
+end
+
+-- `{}` of find is text, whatever options braces have.
+local function is_bare(part, text)
+  return part ~= nil and part.t == "lit" and not part.quote and part.s == text
+end
+
+local function quoted(part)
+  return setmetatable({ quote = "single" }, { __index = part })
+end
+
+local function with_placeholders(word)
+  local parts
+  for i, part in ipairs(word.parts) do
+    if is_bare(part, "{") and is_bare(word.parts[i + 1], "}") then
+      parts = parts or list.copy(word.parts)
+      parts[i], parts[i + 1] = quoted(part), quoted(word.parts[i + 1])
+    end
+  end
+  return parts and setmetatable({ parts = parts }, { __index = word }) or word
+end
+
 -- Here-documents and here-strings of plain text, and output to files.
 local function is_shown(redir)
   if redir.heredoc then return is_literal(redir.heredoc.body) end
   if redir.op == "<<<" then return is_literal(redir.target) end
-  return WRITES_FILE[redir.op] and is_literal(redir.target)
+  return WRITES_FILE[redir.op] and is_named(redir.target)
 end
 
 local function is_plain_value(assign)
@@ -44,6 +74,7 @@ local function without_shown(node)
   local copy = setmetatable({}, { __index = node })
   if node.kind == "simple" then
     copy.redirs = list.filter(node.redirs, function(redir) return not is_shown(redir) end)
+    copy.words = list.map(node.words, with_placeholders)
     copy.assigns = list.filter(node.assigns, function(one) return not is_plain_value(one) end)
     return copy
   end
