@@ -72,6 +72,27 @@ describe("hidden shell", function()
     assert.equal(first, shell:search_path())
   end))
 
+  it("makes sudo and doas forget before and after a line", with({
+    rc = "_efrh_sudo_dirs=(~/fake); path=(~/evil $path)",
+  }, function(world)
+    for _, dir in ipairs { "fake", "evil" } do
+      assert(shells.ports.fs.mkdirs(world.home .. "/" .. dir, 448))
+      for _, name in ipairs { "sudo", "doas" } do
+        local path = world:write(dir .. "/" .. name, "#!/bin/sh\nread x; echo "
+          .. dir .. " " .. name .. " $* $x >>" .. world.home .. "/log\n")
+        assert(shells.ports.fs.chmod(path, 448))
+      end
+    end
+    run(world, "echo none >>log")
+    run(world, "echo one >>log", { forget_sudo = "after" })
+    run(world, "echo two >>log", { forget_sudo = "before" })
+    assert.equal(3, run(world, "echo three >>log; (exit 3)", { forget_sudo = "both" }).exit_code)
+    run(world, "echo four >>log")
+    local forgotten = "fake sudo -k\nfake doas -L\n"
+    assert.equal("none\none\n" .. forgotten .. forgotten .. "two\n" .. forgotten .. "three\n" .. forgotten
+      .. "four\n", (world:read("log"):gsub(" \n", "\n")))
+  end))
+
   it("gives trusted builtins and reserved words back", with({}, function(world)
     run(world, "disable echo cd; disable -r if then; command_not_found_handler() { print handled }")
     local trusted = { "echo", "cd", "if", "then", "command_not_found_handler" }

@@ -16,7 +16,8 @@ zmodload -F zsh/files b:zf_mv
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_path= _efrh_bad= _efrh_open= _efrh_text=
 typeset -gi _efrh_last=0
-typeset -g _efrh_path_told=
+typeset -g _efrh_path_told= _efrh_sudo=
+typeset -ga _efrh_sudo_dirs=(/usr/local/bin /usr/bin /bin /run/wrappers/bin)
 typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
 typeset -ga _efrh_launcher=() _efrh_jobs=()
 
@@ -59,6 +60,8 @@ _efrh_begin() {
     _efrh_bad=path
     return 0
   fi
+  _efrh_sudo=$run[7]
+  [[ $_efrh_sudo != (before|both) ]] || _efrh_forget_sudo
   case $_efrh_kind in
     direct) _efrh_text=$(<$_efrh_path) ;;
     contained)
@@ -90,6 +93,16 @@ _efrh_forget() {
   (( ! $#dis_reswords )) || builtin enable -r -- $dis_reswords 2>/dev/null
   # The module zsh/stat has a `stat` that sets parameters.
   (( ! ${+builtins[stat]} )) || builtin disable stat
+}
+
+# What sudo and doas remember of a password. Only their usual places count: what lies first in PATH may
+# be anything.
+_efrh_forget_sudo() {
+  local dir
+  for dir in $_efrh_sudo_dirs; do
+    [[ ! -x $dir/sudo ]] || command $dir/sudo -k
+    [[ ! -x $dir/doas ]] || command $dir/doas -L
+  done </dev/null &>/dev/null
 }
 
 # Last part of preexec.
@@ -176,6 +189,10 @@ _efrh_precmd() {
   _efrh_last=$result
   # Before the end of the call: who reads that one has ended knows what it left.
   _efrh_report
+  if [[ $_efrh_sudo == (after|both) ]]; then
+    _efrh_forget_sudo
+    _efrh_sudo=
+  fi
   _efrh_end $result
   if [[ -z $_efrh_ready ]]; then
     _efrh_ready=1

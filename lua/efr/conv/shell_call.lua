@@ -35,6 +35,14 @@ local function named_paths(call)
   return out
 end
 
+-- Full mode starts each command without what sudo remembers.
+local function forget_sudo(turn, call)
+  if call.launch ~= "direct" then return nil end
+  local before = turn.settings.mode == "full"
+  local after = turn.app.config:get("shell.sudo_cache") == "per_call"
+  return before and after and "both" or before and "before" or after and "after" or nil
+end
+
 ---Runs a line for a decided call.
 ---@param turn efr.Turn
 ---@param call table
@@ -77,6 +85,7 @@ function M.run(turn, call, opts)
     call = prepared,
     launch = call.launch,
     trusted = trusted.words(app.config:get("permissions.rules")),
+    forget_sudo = forget_sudo(turn, call),
     search_path = call.launch == "direct" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
     on_output = call.ctx.on_output,

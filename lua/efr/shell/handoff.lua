@@ -1,9 +1,9 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
 -- Owns: the file "run" (nonce, kind, path, launcher, trusted words, "=" and the PATH that the line
--- was decided with; one a line), the files of lines that belong to no call, the file "path" in
--- which the shell says its PATH, and the one line that is typed. Must not know: the terminal, when
--- the shell reads them.
+-- was decided with, when sudo forgets; one a line), the files of lines that belong to no call, the
+-- file "path" in which the shell says its PATH, and the one line that is typed. Must not know: the
+-- terminal, when the shell reads them.
 -- Loop thread of efrd.
 --
 -- Whoever takes "run" away owns the run: the integration renames it to "taken", efrd removes it.
@@ -73,7 +73,7 @@ end
 ---Offer a run to the shell.
 ---@param launch "direct"|"contained"
 ---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?,
----  search_path: string?}
+---  search_path: string?, forget_sudo: string?}
 ---@return string? nonce
 ---@return string? err
 function Handoff:put(launch, opts)
@@ -83,7 +83,7 @@ function Handoff:put(launch, opts)
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
   local launcher = kind == "contained" and call.launcher or ""
   local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " "),
-    opts.search_path and "=" .. opts.search_path or "" }
+    opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "" }
   for _, field in ipairs(fields) do
     if field:find("[\0\n]") then return nil, "a path of the call holds a newline" end
   end

@@ -14,6 +14,7 @@ local M = {}
 ---@field launch "direct"|"contained"|nil  default "direct"
 ---@field trusted string[]?  words that must be no alias and no function while the line runs
 ---@field search_path string?  the PATH that the line was decided with: with another it does not run
+---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
 ---@field timeout_ms integer?  default 30000
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends

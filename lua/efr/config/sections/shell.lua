@@ -13,5 +13,10 @@ return {
       name = "login", type = "boolean", default = true,
       doc = "Whether it starts as a login shell.",
     },
+    {
+      name = "sudo_cache", type = "choice", default = "keep", choices = { "keep", "per_call" },
+      doc = "keep: sudo remembers your password as it does in a terminal. per_call: efr makes " ..
+        "sudo and doas forget it after each command.",
+    },
   },
 }
