@@ -19,10 +19,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
 #define MAX_IN_FLIGHT 256
+#define MAX_WORKERS (MAX_IN_FLIGHT + 1) /* the last one refuses */
+#define MIN_WORKERS 2
+#define WATCH_MS                                                                         \
+    10 /* how late an interrupted connect is noticed: the kernel does not tell */
 #define THREAD_STACK_BYTES 131072UL
 #define WAKE_SIGNAL SIGUSR1
 
@@ -33,14 +38,20 @@
 #define PIDFD_THREAD O_EXCL /* Linux 6.9 */
 #endif
 
-/* One connect in flight. A slot is taken by the main thread and given back by its own. */
+/* One connect in flight. */
 struct flight {
-    bool used;
     uint64_t id;
     pid_t tid; /* the caller */
     int fd;    /* in the caller */
     uint64_t address;
     size_t address_len;
+};
+
+/* A thread that waits for a connect or serves one. The flight is its own; the rest is behind the lock. */
+struct worker {
+    bool exists;
+    bool busy;
+    struct flight flight;
     pthread_t thread;
 };
 
@@ -48,8 +59,11 @@ static int listener = -1;
 static struct socket_policy policy;
 static uint64_t own_netns;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct flight flights[MAX_IN_FLIGHT];
+static struct worker workers[MAX_WORKERS];
 static size_t in_flight;
+static size_t idle; /* threads that wait for a connect */
+static int watch = -1;
+static bool watch_armed;
 
 enum broker_address broker_read_address(const void *bytes, size_t len_bytes, char *path)
 {
@@ -168,13 +182,16 @@ static bool is_own_root(int fd)
 static int open_target(int pidfd, const char *path)
 {
     bool absolute = path[0] == '/';
-    CLEANUP_FD int base = open_of_caller(pidfd, absolute ? "root" : "cwd");
+    CLEANUP_FD int base = -1;
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
     int fd;
-    if (base < 0)
-        return -1;
-    if (absolute && !is_own_root(base))
-        how.resolve |= RESOLVE_IN_ROOT;
+    if (!absolute || policy.other_roots) {
+        base = open_of_caller(pidfd, absolute ? "root" : "cwd");
+        if (base < 0)
+            return -1;
+        if (absolute && !is_own_root(base))
+            how.resolve |= RESOLVE_IN_ROOT;
+    }
     do
         fd = (int)syscall(SYS_openat2, base, path, &how, sizeof how);
     while (fd < 0 && errno == EAGAIN && (how.resolve & RESOLVE_IN_ROOT));
@@ -267,51 +284,95 @@ static void answer(uint64_t id, int error)
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-static void *run_flight(void *argument)
+static int serve(const struct flight *flight)
 {
-    struct flight *flight = argument;
-    int error = 0;
     for (;;) {
-        error = emulate(flight) < 0 ? errno : 0;
+        int error = emulate(flight) < 0 ? errno : 0;
         /* EINTR here is our own wake signal, or one that the command sent to pid 1. */
         if (error != EINTR || !still_valid(flight->id))
-            break;
+            return error;
     }
-    answer(flight->id, error);
+}
+
+/* Takes the next notice. False when no process is left that could call. */
+static bool receive(struct flight *flight)
+{
+    /* The kernel's structure may be longer than ours on a later kernel. */
+    union {
+        struct seccomp_notif notice;
+        char room[512];
+    } u;
+    do {
+        memset(&u, 0, sizeof u);
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notice) == 0) {
+            flight->id = u.notice.id;
+            flight->tid = (pid_t)u.notice.pid;
+            flight->fd = (int)u.notice.data.args[0];
+            flight->address = u.notice.data.args[1];
+            flight->address_len = (uint32_t)u.notice.data.args[2];
+            return true;
+        }
+        /* ENOENT: the caller was interrupted before we looked. */
+    } while (errno == EINTR || errno == ENOENT);
+    return false;
+}
+
+/* Pid 1 looks after the connects in flight in a while. With the lock held. */
+static void arm_watch(void)
+{
+    struct itimerspec soon = {.it_value = {.tv_nsec = WATCH_MS * 1000000L}};
+    if (!watch_armed)
+        watch_armed = timerfd_settime(watch, 0, &soon, NULL) == 0;
+}
+
+static bool start_worker(void);
+
+/* One connect: there is always a thread left that takes the next one, or this one is refused.
+ * Returns whether this thread goes on. */
+static bool take_flight(struct worker *worker)
+{
     (void)pthread_mutex_lock(&lock);
-    flight->used = false;
-    in_flight--;
+    idle--;
+    bool serves = in_flight < MAX_IN_FLIGHT && (idle > 0 || start_worker());
+    if (serves) {
+        in_flight++;
+        worker->busy = true;
+        arm_watch();
+    }
+    (void)pthread_mutex_unlock(&lock);
+    answer(worker->flight.id, serves ? serve(&worker->flight) : EAGAIN);
+    (void)pthread_mutex_lock(&lock);
+    in_flight -= serves;
+    worker->busy = false;
+    bool stays = idle < MIN_WORKERS;
+    idle += stays;
+    worker->exists = stays;
+    (void)pthread_mutex_unlock(&lock);
+    return stays;
+}
+
+static void *run_worker(void *argument)
+{
+    struct worker *worker = argument;
+    while (receive(&worker->flight))
+        if (!take_flight(worker))
+            return NULL;
+    (void)pthread_mutex_lock(&lock);
+    idle--;
+    worker->exists = false;
     (void)pthread_mutex_unlock(&lock);
     return NULL;
 }
 
-static struct flight *take_slot(const struct seccomp_notif *notice)
+/* Starts a thread that waits for a connect. With the lock held. */
+static bool start_worker(void)
 {
-    struct flight *found = NULL;
-    (void)pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < MAX_IN_FLIGHT && !found; i++)
-        if (!flights[i].used)
-            found = &flights[i];
-    if (found) {
-        *found = (struct flight){.used = true,
-                                 .id = notice->id,
-                                 .tid = (pid_t)notice->pid,
-                                 .fd = (int)notice->data.args[0],
-                                 .address = notice->data.args[1],
-                                 .address_len = (uint32_t)notice->data.args[2]};
-        in_flight++;
-    }
-    (void)pthread_mutex_unlock(&lock);
-    return found;
-}
-
-static void start_flight(const struct seccomp_notif *notice)
-{
-    struct flight *flight = take_slot(notice);
-    if (!flight) {
-        answer(notice->id, EAGAIN);
-        return;
-    }
+    struct worker *worker = NULL;
+    for (size_t i = 0; i < MAX_WORKERS && !worker; i++)
+        if (!workers[i].exists)
+            worker = &workers[i];
+    if (!worker)
+        return false;
     pthread_attr_t attr;
     sigset_t old;
     sigset_t wake;
@@ -320,19 +381,12 @@ static void start_flight(const struct seccomp_notif *notice)
     (void)pthread_attr_init(&attr);
     (void)pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
     (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    /* Held so that nobody reads flight->thread before it is set. */
-    (void)pthread_mutex_lock(&lock);
     (void)pthread_sigmask(SIG_UNBLOCK, &wake, &old);
-    int failed = pthread_create(&flight->thread, &attr, run_flight, flight);
+    worker->exists = pthread_create(&worker->thread, &attr, run_worker, worker) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (failed) {
-        flight->used = false;
-        in_flight--;
-    }
-    (void)pthread_mutex_unlock(&lock);
     (void)pthread_attr_destroy(&attr);
-    if (failed)
-        answer(notice->id, EAGAIN);
+    idle += worker->exists;
+    return worker->exists;
 }
 
 static void on_wake(int signal)
@@ -340,7 +394,7 @@ static void on_wake(int signal)
     (void)signal; /* only there to end a blocked call */
 }
 
-void broker_start(int listener_fd, const struct socket_policy *allowed)
+int broker_start(int listener_fd, const struct socket_policy *allowed)
 {
     struct sigaction action = {.sa_handler = on_wake};
     CLEANUP_FD int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -349,33 +403,39 @@ void broker_start(int listener_fd, const struct socket_policy *allowed)
         die_errno("network number (Linux 5.14 has it)");
     if (sigaction(WAKE_SIGNAL, &action, NULL) < 0)
         die_errno("sigaction");
+    watch = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (watch < 0)
+        die_errno("timerfd");
     policy = *allowed;
     listener = listener_fd;
+    return watch;
 }
 
 bool broker_serve(void)
 {
-    /* The kernel's structure may be longer than ours on a later kernel. */
-    union {
-        struct seccomp_notif notice;
-        char room[512];
-    } u;
-    memset(&u, 0, sizeof u);
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notice) == 0) {
-        start_flight(&u.notice);
-        return true;
+    (void)pthread_mutex_lock(&lock);
+    while (idle < MIN_WORKERS && start_worker())
+        continue;
+    bool started = idle > 0;
+    (void)pthread_mutex_unlock(&lock);
+    if (!started) {
+        struct flight flight;
+        if (receive(&flight))
+            answer(flight.id, EAGAIN);
     }
-    /* ENOENT: the caller was interrupted before we looked. */
-    return errno == EINTR || errno == ENOENT;
+    return started;
 }
 
-bool broker_wake_orphans(void)
+void broker_wake_orphans(void)
 {
+    uint64_t times;
+    (void)!read(watch, &times, sizeof times);
     (void)pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < MAX_IN_FLIGHT; i++)
-        if (flights[i].used && !still_valid(flights[i].id))
-            (void)pthread_kill(flights[i].thread, WAKE_SIGNAL);
-    bool any = in_flight > 0;
+    watch_armed = false;
+    for (size_t i = 0; i < MAX_WORKERS; i++)
+        if (workers[i].busy && !still_valid(workers[i].flight.id))
+            (void)pthread_kill(workers[i].thread, WAKE_SIGNAL);
+    if (in_flight > 0)
+        arm_watch();
     (void)pthread_mutex_unlock(&lock);
-    return any;
 }

@@ -27,7 +27,6 @@
 #include <sys/wait.h>
 
 #define MIN_LANDLOCK_ABI 2
-#define WATCH_MS 10 /* how late an interrupted connect is noticed */
 
 static int status_fd = -1;
 
@@ -182,28 +181,36 @@ static void take_exits(int children, pid_t command)
     reap(command);
 }
 
-static void serve(const struct init_args *args, int children, int listener, pid_t command)
+/* What pid 1 waits for while the command runs. */
+struct serving {
+    int children; /* signalfd of SIGCHLD */
+    int listener; /* until the broker's own threads wait there */
+    int watch;    /* timer of the broker */
+};
+
+static void serve(const struct init_args *args, const struct serving *s, pid_t command)
 {
     struct pollfd fds[] = {
-        {.fd = children, .events = POLLIN},
+        {.fd = s->children, .events = POLLIN},
         {.fd = args->lifeline_fd, .events = POLLIN},
-        {.fd = listener, .events = POLLIN},
+        {.fd = s->watch, .events = POLLIN},
+        {.fd = s->listener, .events = POLLIN},
     };
-    bool busy = false;
     for (;;) {
-        int ready = poll(fds, 3, busy ? WATCH_MS : -1);
-        if (ready < 0 && errno != EINTR)
-            _exit(EFR_EXIT_SETUP);
-        if (ready > 0) {
-            if (fds[0].revents)
-                take_exits(children, command);
-            if (fds[1].revents)
-                read_lifeline(args->lifeline_fd, command);
-            /* A listener without callers only hangs up. */
-            if (fds[2].revents && (!(fds[2].revents & POLLIN) || !broker_serve()))
-                fds[2].fd = -1;
+        if (poll(fds, 4, -1) < 0) {
+            if (errno != EINTR)
+                _exit(EFR_EXIT_SETUP);
+            continue;
         }
-        busy = broker_wake_orphans();
+        if (fds[0].revents)
+            take_exits(s->children, command);
+        if (fds[1].revents)
+            read_lifeline(args->lifeline_fd, command);
+        if (fds[2].revents)
+            broker_wake_orphans();
+        /* A listener without callers only hangs up. */
+        if (fds[3].revents && (!(fds[3].revents & POLLIN) || broker_serve()))
+            fds[3].fd = -1;
     }
 }
 
@@ -230,10 +237,13 @@ void init_run(const struct init_args *args)
     confine_self(args->plan);
     struct socket_policy sockets = {.places = mounts.places,
                                     .place_count = mounts.place_count,
+                                    .other_roots = args->plan->userns,
                                     .host_network = args->plan->host_network};
     /* Abstract names of the host: a network of the call's own, or Landlock's scope (ABI 6). */
     sockets.refuse_abstract = sockets.host_network && landlock_abi() < 6;
-    broker_start(command_listener(&command), &sockets);
+    struct serving serving = {.children = children,
+                              .listener = command_listener(&command)};
+    serving.watch = broker_start(serving.listener, &sockets);
     int exec_error = command_go(&command);
     if (exec_error) {
         char text[900];
@@ -243,6 +253,6 @@ void init_run(const struct init_args *args)
         _exit(0);
     }
     send_message(MESSAGE_STARTED, 0, "");
-    serve(args, children, command.listener, command.pid);
+    serve(args, &serving, command.pid);
     _exit(EFR_EXIT_SETUP);
 }

@@ -12,7 +12,8 @@
 struct socket_policy {
     const struct mount_place *places; /* borrowed for the life of the process */
     size_t place_count;
-    bool host_network;    /* the call keeps the host's: the socket list cannot tell */
+    bool host_network; /* the call keeps the host's: the socket list cannot tell */
+    bool other_roots;  /* the command may change its root: below a namespace of its own */
     bool refuse_abstract; /* nothing else keeps abstract names of the host away */
 };
 

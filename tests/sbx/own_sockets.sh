@@ -74,6 +74,26 @@ else
     echo "ok - node # skip there is no node"
 fi
 
+# At most 256 connects wait at once, the next ones are refused; afterwards the broker's threads go.
+sbx timeout 30 $PYTHON -c '
+import errno, os, socket, threading
+s = socket.socket(socket.AF_UNIX); s.bind("\0full"); s.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect("\0full")
+answers = []
+refused = threading.Semaphore(0)
+def go():
+    c = socket.socket(socket.AF_UNIX)
+    answers.append(errno.errorcode[c.connect_ex("\0full")])
+    if answers[-1] == "EAGAIN": refused.release()
+threads = [threading.Thread(target=go) for _ in range(270)]
+for t in threads: t.start()
+for _ in range(14): refused.acquire()
+s.close()
+for t in threads: t.join()
+while len(os.listdir("/proc/1/task")) > 3: pass
+print(answers.count("EAGAIN"), answers.count("ECONNREFUSED"))'
+expect "256 connects in flight" 0 "14 256"
+
 # Ctrl+C ends a connect that waits (alarm: sockets.sh). The other thread waits until the kernel
 # shows this one in connect.
 if [ "$(uname -m)" = x86_64 ]; then

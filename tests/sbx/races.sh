@@ -16,26 +16,31 @@ prepare() {
     fi
 }
 as_both
-rounds=2000
+rounds=1000
 [ "${EFR_TEST_SIZE:-ci}" = long ] && rounds=20000
 
 OUT=$(env -u EFR_SBX_TEST_UNSAFE "$W/bin/efr-sbx-unsafe" landlock-abi 2>&1)
 STATUS=$?
 expect "the unsafe launcher does not start by itself" 125 "efr-sbx-unsafe: *"
 
-coproc SERVE { exec /usr/bin/python3 "$W/bin/serve.py" "$W/outside/sock" H; }
-HOST=$SERVE_PID
-read -r _ <&"${SERVE[0]}"
+serve() { # PATH: a server of the host
+    coproc SERVE { exec /usr/bin/python3 "$W/bin/serve.py" "$1" H; }
+    HOST=$SERVE_PID
+    read -r _ <&"${SERVE[0]}"
+}
+stop() {
+    kill "$HOST" && wait "$HOST" 2>/dev/null
+}
 
 unsafe() { # FORM MODE
-    plan "$W/bin/socket_race" "$2" "$W/outside/sock" $rounds
+    plan "$W/bin/socket_race" "$2" "$SOCK" $rounds "$OWN"
     OUT=$(EFR_SBX_TEST_UNSAFE=$1 "$W/bin/efr-sbx-unsafe" run --call-dir "$CALL" 2>&1 </dev/null)
     STATUS=$?
 }
 race() { # MODE UNSAFE-FORM...
     local mode=$1 form
     shift
-    sbx "$W/bin/socket_race" "$mode" "$W/outside/sock" $rounds
+    sbx "$W/bin/socket_race" "$mode" "$SOCK" $rounds "$OWN"
     expect "race: $mode" 0 "$mode: 0 escapes, both sides seen"
     unsafe wait "$mode"
     expect "race: $mode, with a moment between check and use" 0 "$mode: 0 escapes, both sides seen"
@@ -44,9 +49,19 @@ race() { # MODE UNSAFE-FORM...
         expect "race: $mode (control: $form gets out)" 1 "$mode: 1 escapes*"
     done
 }
+SOCK=$W/outside/sock OWN=/tmp/race
+serve "$SOCK"
 race address continue
 race rename continue path
 race chdir continue path
 race descriptor continue
-kill "$HOST" && wait "$HOST" 2>/dev/null
+stop
+# The host's server lies in the project, beside the call's own.
+SOCK=$W/project/host/sock OWN=$W/project/own
+mkdir -p "$W/project/host"
+serve "$SOCK"
+race address continue
+race rename path
+race swap continue path
+stop
 finish

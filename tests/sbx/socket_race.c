@@ -1,8 +1,9 @@
 /* Races against the check of a connect: another thread changes what the call names while it is
- * checked. `socket_race MODE HOST ROUNDS`: connects to a server of its own in /tmp, which is
- * allowed, while a thread turns it into HOST, which is not. MODE says what changes: address (the
- * path in memory), rename (a link on disk), chdir (the directory of a relative path),
- * descriptor (the number names an internet socket, which no path concerns, or a Unix socket).
+ * checked. `socket_race MODE HOST ROUNDS DIR`: connects to a server of its own below DIR, which
+ * is allowed, while a thread turns it into HOST, which is not. MODE says what changes: address (the
+ * path in memory), rename (a link on disk), chdir (the directory of a relative path), swap (the
+ * names of the two directories), descriptor (the number names an internet socket, which no path
+ * concerns, or a Unix socket).
  * Prints `MODE: N escapes`, and that both sides of the race were seen; ends with 1 at the first
  * escape: the host's server answers with the byte H. */
 #include <errno.h>
@@ -10,26 +11,28 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define OWN_DIR "/tmp/race"
 #define SWAPPED_FD 50
 
 static struct sockaddr_un names[2]; /* the host's, our own */
 static struct sockaddr_un target;
 static char dirs[2][108];
-static char link_path[] = OWN_DIR "/link";
-static char spare[] = OWN_DIR "/spare";
+static char link_path[100];
+static char spare[100];
 static atomic_int sockets[2]; /* mode descriptor: Unix, internet */
 static atomic_int stop;
 static int escapes, allowed, refused;
+static bool swapped; /* mode swap: the names are those of the other one */
 
 static void flip_address(unsigned int i)
 {
@@ -48,6 +51,13 @@ static void flip_directory(unsigned int i)
     (void)!chdir(dirs[i]);
 }
 
+/* The two directories change their names, so one path leads to the one or the other. */
+static void flip_names(unsigned int i)
+{
+    swapped = !(i & 1);
+    (void)syscall(SYS_renameat2, AT_FDCWD, dirs[0], AT_FDCWD, dirs[1], RENAME_EXCHANGE);
+}
+
 static void flip_descriptor(unsigned int i)
 {
     (void)dup2(atomic_load(&sockets[i]), SWAPPED_FD);
@@ -57,10 +67,8 @@ static const struct mode {
     const char *name;
     void (*flip)(unsigned int i);
 } MODES[] = {
-    {"address", flip_address},
-    {"rename", flip_link},
-    {"chdir", flip_directory},
-    {"descriptor", flip_descriptor},
+    {"address", flip_address},       {"rename", flip_link}, {"chdir", flip_directory},
+    {"descriptor", flip_descriptor}, {"swap", flip_names},
 };
 
 static void *run_flip(void *argument)
@@ -133,16 +141,18 @@ static void try_descriptor(void)
     }
 }
 
-static int prepare(const char *mode, const char *host)
+static int prepare(const char *mode, const char *host, const char *own_dir)
 {
     const char *base = strrchr(host, '/') + 1;
-    (void)mkdir(OWN_DIR, 0700);
+    (void)mkdir(own_dir, 0700);
+    (void)snprintf(link_path, sizeof link_path, "%s/link", own_dir);
+    (void)snprintf(spare, sizeof spare, "%s/spare", own_dir);
     for (int i = 0; i < 2; i++)
         names[i].sun_family = AF_UNIX;
     (void)snprintf(names[0].sun_path, sizeof names[0].sun_path, "%s", host);
-    (void)snprintf(names[1].sun_path, sizeof names[1].sun_path, OWN_DIR "/%s", base);
+    (void)snprintf(names[1].sun_path, sizeof names[1].sun_path, "%s/%s", own_dir, base);
     (void)snprintf(dirs[0], sizeof dirs[0], "%.*s", (int)(base - host - 1), host);
-    (void)snprintf(dirs[1], sizeof dirs[1], OWN_DIR);
+    (void)snprintf(dirs[1], sizeof dirs[1], "%s", own_dir);
     target = names[1];
     if (strcmp(mode, "rename") == 0)
         (void)snprintf(target.sun_path, sizeof target.sun_path, "%s", link_path);
@@ -162,12 +172,12 @@ int main(int argc, char **argv)
 {
     pthread_t thread;
     const struct mode *mode = NULL;
-    if (argc != 4)
+    if (argc != 5)
         return 2;
     for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++)
         if (strcmp(argv[1], MODES[i].name) == 0)
             mode = &MODES[i];
-    int server = mode ? prepare(mode->name, argv[2]) : -1;
+    int server = mode ? prepare(mode->name, argv[2], argv[4]) : -1;
     if (server < 0 || pthread_create(&thread, NULL, serve, &server) != 0 ||
         pthread_create(&thread, NULL, run_flip, (void *)(uintptr_t)mode) != 0)
         return 2;
@@ -180,6 +190,8 @@ int main(int argc, char **argv)
     }
     atomic_store(&stop, 1);
     (void)pthread_join(thread, NULL);
+    if (swapped)
+        flip_names(1);
     (void)printf("%s: %d escapes%s\n", mode->name, escapes,
                  allowed && refused ? ", both sides seen" : "");
     return escapes != 0;
