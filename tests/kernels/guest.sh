@@ -1,0 +1,62 @@
+#!/bin/bash
+# guest.sh: what runs in each booted kernel, as its first process: the probe as root and as an ordinary
+# user, with yama.ptrace_scope 0 and 1, then the tests of the sandbox. Prints `guest: all passed` last,
+# or what failed, and switches the machine off.
+#
+# Not run here: what needs a tool that the guest lacks, see SKIP.
+export PATH=/usr/local/bin:/usr/bin:/usr/sbin HOME=/root LC_ALL=C.UTF-8 LANG=C.UTF-8
+export EFR_SOURCE=/efr EFR_BUILD=/efr/build EFR_BIN=/efr/build/bin EFR_TEST_SIZE=ci
+exec </dev/null
+cd /efr || exit
+failed=0
+passed=0
+tests=0
+
+result() { # NAME STATUS: reads the output from standard input
+    local name=$1 status=$2 out
+    out=$(cat)
+    passed=$((passed + $(grep -c '^ok - ' <<<"$out")))
+    tests=$((tests + 1))
+    if [[ $status == 0 ]]; then
+        printf 'pass  %s (%s checks, %s s)\n' "$name" "$(grep -c '^ok' <<<"$out")" "$((SECONDS - begun))"
+        return
+    fi
+    failed=$((failed + 1))
+    printf 'FAIL  %s (status %s)\n' "$name" "$status"
+    grep -v '^ok - ' <<<"$out" | tail -n 30
+}
+
+run() { # NAME COMMAND...
+    local name=$1 status=0
+    shift
+    begun=$SECONDS
+    timeout 1200 "$@" >/run/out 2>&1 || status=$?
+    result "$name" "$status" </run/out
+}
+
+as_user=(setpriv --reuid=12345 --regid=12345 --clear-groups env HOME=/home/user USER=user)
+
+printf 'guest: Linux %s, Landlock ABI %s\n' "$(uname -r)" "$(build/bin/efr-sbx landlock-abi)"
+for scope in 0 1; do
+    echo $scope >/proc/sys/kernel/yama/ptrace_scope || failed=1
+    run "efr sandbox check, root, ptrace_scope=$scope" build/bin/efr sandbox check
+    run "efr sandbox check, user, ptrace_scope=$scope" "${as_user[@]}" build/bin/efr sandbox check
+    ((scope == 0)) && sed -n '/^ok    backend/p;/^ok    launch/p' /run/out
+done
+
+# With scope 1 those whose means or subject is ptrace; then all with scope 0.
+for name in selftest kernel sockets own_sockets; do
+    [[ -e tests/sbx/$name.sh ]] && run "sbx.$name, ptrace_scope=1" bash "tests/sbx/$name.sh"
+done
+echo 0 >/proc/sys/kernel/yama/ptrace_scope
+for file in tests/sbx/*.sh; do
+    name=$(basename "$file" .sh)
+    [[ $name == lib* ]] && continue
+    run "sbx.$name" bash "$file"
+done
+
+printf 'guest: %d checks in %d tests, %d tests failed, %d s\n' "$passed" "$tests" "$failed" "$SECONDS"
+((failed == 0)) && echo 'guest: all passed'
+sync
+echo o >/proc/sysrq-trigger
+read -r -t 60 _ <>/run/never
