@@ -88,17 +88,6 @@ local function permit(env, link, cwd, write)
   return nil, cwd .. " is in no registered project", "EFR_USAGE", { hint = hint }
 end
 
--- The launcher beside efr, or where an installation has it.
-local function launcher(env)
-  local dir = (env.ports.sys.exe_path() or ""):gsub("[^/]*$", "")
-  for _, path in ipairs({ dir .. "efr-sbx", dir .. "../lib/efr/efr-sbx" }) do
-    if env.ports.fs.stat(path) then
-      return path
-    end
-  end
-  return nil
-end
-
 local function environment(environ)
   local env = {}
   for name, value in pairs(environ) do
@@ -238,11 +227,6 @@ local function refused(env, message, code, data)
 end
 
 function M.run(args, env)
-  local path = launcher(env)
-  if not path then
-    env:warn("the sandbox could not start: there is no efr-sbx beside efr")
-    return NOT_STARTED
-  end
   local link, message, code, data = conn.open(env)
   if not link then
     return nil, message, code, data
@@ -253,7 +237,7 @@ function M.run(args, env)
     return refused(env, message, code, data)
   end
   local exit, signal
-  exit, message, signal = execute(env, path, run.call_dir)
+  exit, message, signal = execute(env, run.launcher, run.call_dir)
   if not exit then
     env:warn("the sandbox could not start: " .. message)
     exit = NOT_STARTED

@@ -42,6 +42,10 @@ local function sandbox_words(sandbox)
   if sandbox.landlock_abi then
     parts[#parts + 1] = ("Landlock ABI %d"):format(sandbox.landlock_abi)
   end
+  parts[#parts + 1] = "socket broker"
+  if sandbox.cache_mode then
+    parts[#parts + 1] = "caches " .. sandbox.cache_mode
+  end
   if sandbox.network_mode == "none" then
     parts[#parts + 1] = "no network"
   end

@@ -120,6 +120,7 @@ function M.sandbox(app)
   return {
     available = report.available, reason = report.reason, fix = report.fix,
     backend = report.backend, landlock_abi = report.landlock_abi, checking = checking or nil,
+    cache_mode = report.available and app.config:get("sandbox.cache_mode") or nil,
     launcher = launcher.copy, launcher_source = launcher.source, warning = launcher.warning,
   }
 end
