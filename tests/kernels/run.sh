@@ -78,6 +78,13 @@ pack() {
     mkdir -p "$keep/build/test"
     cp -r "$build/bin" "$keep/build/"
     cp "$build"/test/efr-sbx-unsafe "$build"/test/efr-lua "$keep/build/test/"
+    mkdir "$keep/attackers"
+    local file name
+    for file in "$source"/tests/sbx/*.c; do
+        name=$(basename "$file" .c)
+        [[ $name == unsafe ]] && continue
+        cc -std=c11 -D_GNU_SOURCE -O1 -o "$keep/attackers/$name" "$file" -lpthread
+    done
     (cd "$source" && tar -c tests/sbx tests/golden/sbx tests/kernels spec lua cli zsh docs) | tar -x -C "$keep"
     tar -c -C "$work" efr >"$work/efr.tar"
     rm -rf "$keep"
