@@ -35,6 +35,7 @@ struct builder {
     int pool;             /* O_PATH of the pool's root */
     int tmp_dir;          /* O_PATH of the backing directory of /tmp, on its own mount */
     int assets;           /* detached clone or -1 */
+    int replay;           /* the same */
     struct overlays overlays;
     unsigned int masks; /* bodies with places inside that were made */
     struct mount_result *result;
@@ -113,6 +114,19 @@ static void open_source(struct builder *b, struct place *place)
     set_clone_attrs(place->source, path, writable_kind(kind));
 }
 
+/* A directory of efr's that the command may read; path NULL is none. */
+static int clone_shown(const char *path)
+{
+    if (!path)
+        return -1;
+    CLEANUP_FD int fd = open_real(AT_FDCWD, path, O_DIRECTORY);
+    if (fd < 0)
+        die_errno("open %s", path);
+    int clone = mount_clone(fd, path);
+    mount_attrs(clone, path, true, LOCKED_ATTRS, 0);
+    return clone;
+}
+
 static void open_sources(struct builder *b)
 {
     stage("mount sources");
@@ -133,13 +147,8 @@ static void open_sources(struct builder *b)
     b->tmp_dir = mount_clone(tmp, b->plan->tmp);
     mount_attrs(b->tmp_dir, b->plan->tmp, true, LOCKED_ATTRS, 0);
     mount_attrs(b->tmp_dir, b->plan->tmp, false, 0, MOUNT_ATTR_RDONLY);
-    if (!b->plan->assets)
-        return;
-    CLEANUP_FD int assets = open_real(AT_FDCWD, b->plan->assets, O_DIRECTORY);
-    if (assets < 0)
-        die_errno("open %s", b->plan->assets);
-    b->assets = mount_clone(assets, b->plan->assets);
-    mount_attrs(b->assets, b->plan->assets, true, LOCKED_ATTRS, 0);
+    b->assets = clone_shown(b->plan->assets);
+    b->replay = clone_shown(b->plan->replay);
 }
 
 /* Makes the mount points that later places need below dir, a body of our own. Returns whether
@@ -249,6 +258,17 @@ static void attach_private(struct builder *b, size_t index)
     remember_writable(b->result, path, PLACE_PRIVATE);
 }
 
+static void attach_shown(int clone, const char *runtime, const char *name)
+{
+    if (clone < 0)
+        return;
+    CLEANUP_FREE char *inside = xasprintf("%s/%s", runtime, name);
+    CLEANUP_FD int point = open_real(AT_FDCWD, inside, O_DIRECTORY);
+    if (point < 0)
+        die_errno("open %s", inside);
+    mount_attach(clone, point, inside);
+}
+
 static void attach_runtime(struct builder *b, size_t index)
 {
     const char *path = b->places[index].entry->path;
@@ -260,13 +280,8 @@ static void attach_runtime(struct builder *b, size_t index)
     mount_attrs(body, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
     mount_attach(body, target, path);
     remember_writable(b->result, path, PLACE_PRIVATE);
-    if (b->assets < 0)
-        return;
-    CLEANUP_FREE char *inside = xasprintf("%s/efr-sbx", path);
-    CLEANUP_FD int point = open_real(AT_FDCWD, inside, O_DIRECTORY);
-    if (point < 0)
-        die_errno("open %s", inside);
-    mount_attach(b->assets, point, inside);
+    attach_shown(b->assets, path, "efr-sbx");
+    attach_shown(b->replay, path, "efr-sbx/replay");
 }
 
 static void attach_source(struct builder *b, size_t index)
@@ -358,7 +373,8 @@ static void fill_pool(int pool)
 
 void mount_all(const struct plan *plan, const char *terminal, struct mount_result *result)
 {
-    struct builder b = {.plan = plan, .tmp_dir = -1, .assets = -1, .result = result};
+    struct builder b = {
+        .plan = plan, .tmp_dir = -1, .assets = -1, .replay = -1, .result = result};
     b.places = xcalloc(plan->mount_count, sizeof *b.places);
     result->write_fds = xcalloc(plan->mount_count + PRIVATE_MOUNTS, sizeof(int));
     mode_t mask = umask(0);

@@ -163,6 +163,11 @@ static int on_layers(struct reader *r, struct plan *plan, const char *const *fie
     return set_path(r, &plan->layers, "layers", field[0]);
 }
 
+static int on_replay(struct reader *r, struct plan *plan, const char *const *field)
+{
+    return set_path(r, &plan->replay, "replay", field[0]);
+}
+
 static int on_records(struct reader *r, struct plan *plan, const char *const *field)
 {
     if (strcmp(field[0], "1") != 0)
@@ -378,7 +383,8 @@ static const struct keyword {
     {"set", 2, on_set},         {"arg", 1, on_arg},         {"pass", 1, on_pass},
     {"grant", 1, on_grant},     {"socket", 1, on_socket},   {"device", 1, on_device},
     {"network", 1, on_network}, {"userns", 1, on_userns},   {"limit", 2, on_limit},
-    {"layers", 2, on_layers},   {"move", 2, on_move},       {"overlay", 2, on_overlay},
+    {"replay", 1, on_replay},   {"layers", 2, on_layers},   {"move", 2, on_move},
+    {"overlay", 2, on_overlay},
 };
 
 static const struct keyword *find_keyword(const char *name)
@@ -416,6 +422,8 @@ static int check_complete(struct reader *r, const struct plan *plan)
 {
     if (!plan->nonce || !plan->cwd || !plan->tmp || !plan->runtime)
         return refuse(r, "nonce, cwd, tmp or runtime is missing");
+    if (plan->replay && !plan->assets)
+        return refuse(r, "replay without assets");
     if (plan->uid == ~0U)
         return refuse(r, "uid is missing");
     if (plan->argv.count == 0 || plan->argv.items[0][0] == '\0')

@@ -42,6 +42,7 @@ struct plan {
     const char *cwd;
     const char *tmp;         /* backing directory of the private /tmp and /var/tmp */
     const char *assets;      /* directory shown as RUNTIME/efr-sbx, or NULL */
+    const char *replay;      /* directory shown as RUNTIME/efr-sbx/replay, or NULL */
     const char *runtime;     /* path of the MOUNT_RUNTIME entry */
     const char *layers;      /* the conversation's directory; NULL without overlays */
     const char *layers_name; /* of this call, for layers that memory cannot hold */

@@ -1,13 +1,17 @@
 # The shell of one contained call: `zsh -f efr-child.zsh DIR`, inside the sandbox.
 # Owns: replay of the conversation's sandbox state, one evaluation of the line, the report on
 # descriptor 3. Must not know: efrd or the host; everything here is untrusted to both.
-# DIR holds `line` (the line as it was given) and `state` (NUL-separated fields, data only).
+# DIR holds `line` (the line as it was given) and `replay/`: `state` (NUL-separated fields, data
+# only), `names` and `functions/` (functions that zsh defines when they are called).
 #
 # The line runs at top level, so `local`, `return` and `exit` act as in a script. zsh parses it
 # whole before it runs any of it. Names that begin with _efr_ are never reported.
 
 zmodload zsh/parameter
 typeset -gi _efr_fd
+typeset -g _efr_replay_dir=$1/replay
+typeset -ga _efr_lazy=() _efr_known=()
+typeset -gA _efr_exports _efr_functions _efr_aliases
 exec {_efr_fd}>&3 3>&-
 
 # $1: kind and fields
@@ -19,7 +23,7 @@ _efr_replay() {
   builtin emulate -L zsh
   builtin local -a _efr_f
   builtin local _efr_i
-  _efr_f=("${(@0)$(<$1)}")
+  _efr_f=("${(@0)$(<$_efr_replay_dir/state)}")
   for ((_efr_i = 1; _efr_i + 2 <= ${#_efr_f}; _efr_i += 3)); do
     case $_efr_f[_efr_i] in
       export) builtin typeset -gx -- "${_efr_f[_efr_i + 1]}=${_efr_f[_efr_i + 2]}" ;;
@@ -30,17 +34,22 @@ _efr_replay() {
       unalias) builtin unalias -- "${_efr_f[_efr_i + 1]}" ;;
     esac
   done 2>/dev/null
+  _efr_lazy=(${(f)"$(<$_efr_replay_dir/names)"})
+  (( ! $#_efr_lazy )) || builtin autoload -Uz -- $_efr_replay_dir/functions/${^_efr_lazy}
 }
 
-# What is there before the line runs, so that only changes are reported.
+# What is there before the line runs, so that only changes are reported. Text of functions that
+# were not called yet is never made: with many of them that would cost more than the call.
 _efr_remember() {
-  builtin emulate -L zsh
+  builtin emulate -L zsh -o extended_glob
   builtin local _efr_n
-  builtin typeset -gA _efr_exports _efr_functions _efr_aliases
   for _efr_n in ${(k)parameters[(R)*export*]}; do
     _efr_exports[$_efr_n]=${(P)_efr_n}
   done
-  _efr_functions=("${(@kv)functions}")
+  for _efr_n in "${(@k)functions[(R)^builtin autoload -X*]}"; do
+    _efr_functions[$_efr_n]=$functions[$_efr_n]
+  done
+  _efr_known=("${(@k)functions}")
   _efr_aliases=("${(@kv)aliases}")
 }
 
@@ -63,21 +72,43 @@ _efr_report_exports() {
   done
 }
 
-# $1: functions or aliases, $2: what was there, $3 and $4: the kinds
-_efr_report_changes() {
+# Whether a function is as it was before the line: kept with its text, or loaded from its file.
+_efr_is_unchanged() {
+  if (( $+_efr_functions[$1] )); then
+    [[ $_efr_functions[$1] == "$functions[$1]" ]]
+  elif (( $_efr_lazy[(Ie)$1] )); then
+    [[ "$(<$_efr_replay_dir/functions/$1)" == "$functions[$1]" ]]
+  else
+    builtin return 1
+  fi
+}
+
+_efr_report_functions() {
+  builtin emulate -L zsh -o extended_glob
+  builtin local _efr_n
+  builtin local -a _efr_now _efr_defined _efr_stubs
+  _efr_now=("${(@k)functions}")
+  _efr_defined=("${(@k)functions[(R)^builtin autoload -X*]}")
+  _efr_stubs=("${(@)_efr_now:|_efr_defined}")
+  for _efr_n in "${(@)_efr_defined}" "${(@)_efr_stubs:|_efr_lazy}"; do
+    [[ -z $_efr_n || $_efr_n == _efr_* || $_efr_n == zshexit ]] && continue
+    _efr_is_unchanged "$_efr_n" || _efr_put func "$_efr_n" "$functions[$_efr_n]"
+  done
+  for _efr_n in "${(@)_efr_known:|_efr_now}"; do
+    [[ -z $_efr_n || $_efr_n == _efr_* ]] || _efr_put unfunc "$_efr_n"
+  done
+}
+
+_efr_report_aliases() {
   builtin emulate -L zsh
   builtin local _efr_n
-  builtin local -A _efr_now _efr_before
-  _efr_now=("${(@kvP)1}")
-  _efr_before=("${(@kvP)2}")
-  for _efr_n in ${(k)_efr_now}; do
-    [[ $_efr_n == _efr_* || $_efr_n == zshexit ]] && continue
-    if (( ! $+_efr_before[$_efr_n] )) || [[ $_efr_before[$_efr_n] != "$_efr_now[$_efr_n]" ]]; then
-      _efr_put $3 "$_efr_n" "$_efr_now[$_efr_n]"
+  for _efr_n in "${(@k)aliases}"; do
+    if (( ! $+_efr_aliases[$_efr_n] )) || [[ $_efr_aliases[$_efr_n] != "$aliases[$_efr_n]" ]]; then
+      [[ -z $_efr_n || $_efr_n == _efr_* ]] || _efr_put alias "$_efr_n" "$aliases[$_efr_n]"
     fi
   done
-  for _efr_n in ${(k)_efr_before}; do
-    [[ $_efr_n == _efr_* ]] || (( $+_efr_now[$_efr_n] )) || _efr_put $4 "$_efr_n"
+  for _efr_n in "${(@k)_efr_aliases}"; do
+    (( $+aliases[$_efr_n] )) || _efr_put unalias "$_efr_n"
   done
 }
 
@@ -88,12 +119,12 @@ _efr_at_exit() {
   _efr_put efr-records v1
   _efr_put cwd "${PWD:A}"
   _efr_report_exports
-  _efr_report_changes functions _efr_functions func unfunc
-  _efr_report_changes aliases _efr_aliases alias unalias
+  _efr_report_functions
+  _efr_report_aliases
   _efr_put end $_efr_status
 } 2>/dev/null
 
-[[ -s $1/state ]] && _efr_replay $1/state
+[[ -e $_efr_replay_dir/state ]] && _efr_replay
 _efr_line=$(<$1/line)
 typeset -ga zshexit_functions
 _efr_remember

@@ -109,30 +109,6 @@ describe("sbx.records.apply", function()
   end)
 end)
 
-describe("sbx.records.promotable", function()
-  for name, row in pairs({
-    ["a name on the list"] = { "DEBUG", "1", true },
-    ["a name with a star"] = { "LC_ALL", "C", true },
-    ["another name"] = { "FOO", "1", false },
-    ["PATH"] = { "PATH", "/evil", false },
-    ["LD_PRELOAD"] = { "LD_PRELOAD", "x", false },
-    ["an absolute path"] = { "RUST_LOG", "/tmp/x", false },
-    ["a path after an equals sign"] = { "RUST_LOG", "a=/tmp/x", false },
-    ["a home path"] = { "DEBUG", "x ~/a", false },
-    ["a relative path"] = { "TZ", "Europe/Paris", false },
-    ["a dot path"] = { "DEBUG", "./x", false },
-    ["a control character"] = { "DEBUG", "a\27b", false },
-    ["a line break"] = { "DEBUG", "a\nb", false },
-    ["a tab"] = { "DEBUG", "a\tb", true },
-    ["a long value"] = { "DEBUG", ("x"):rep(4097), false },
-  }) do
-    it(name .. (row[3] and " passes" or " stays"), function()
-      local out = records.promotable({ { kind = "export", name = row[1], value = row[2] } })
-      assert.are.equal(row[3] and row[2] or nil, out[row[1]])
-    end)
-  end
-end)
-
 describe("sbx.environment", function()
   it("matches names with stars, and only secrets without regard to case", function()
     assert.is_true(environment.matches(environment.SECRET, "my_token_x", true))

@@ -4,7 +4,7 @@
 -- Runs in efrd on the loop thread; status waits.
 --
 -- A call's directory, mode 0700, below the runtime root: `plan`, `in/` (shown to the command:
--- line, state, child.zsh), and what the launcher leaves: started, records, result. The nonce is
+-- line, editor, child.zsh), and what the launcher leaves: started, records, result. The nonce is
 -- known to efrd and the launcher only, so nothing inside can write a result that counts.
 
 local async = require "efr.util.async"
@@ -15,7 +15,8 @@ local launcher_of = require "efr.sbx.launcher"
 local layers = require "efr.sbx.layers"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
-local records = require "efr.sbx.records"
+local returns = require "efr.sbx.returns"
+local state_of = require "efr.sbx.state"
 
 local M = {}
 
@@ -25,7 +26,6 @@ local MODES <const> = { editor = 448 } -- of files in `in/`
 local NONCE_BYTES <const> = 16
 local RESULT_BYTES <const> = 1024 * 1024
 local TIDY_US <const> = 6 * 3600 * 1000000
-local RECORDS_BYTES <const> = 256 * 1024 + 1
 local NAME <const> = "^[%w][%w_.-]*$"
 
 local Calls = {}
@@ -53,10 +53,8 @@ local function write_inside(self, dir, opts)
   local ports = self.app.ports
   local ok, err, code = ports.fs.mkdir(dir .. "/in", DIR_MODE)
   if not ok then return nil, err, code end
-  local state = self.states[opts.conversation_id]
   local files = {
     line = opts.line,
-    state = state and records.encode_state(state) or "",
     editor = assert(ports.assets.get("zsh/hidden/editor"), "no editor is embedded"),
     ["child.zsh"] = assert(ports.assets.get("zsh/efr-child.zsh"), "no child shell is embedded"),
   }
@@ -64,6 +62,9 @@ local function write_inside(self, dir, opts)
     ok, err, code = write_new(ports.uv, dir .. "/in/" .. name, bytes, MODES[name])
     if not ok then return nil, err, code end
   end
+  -- The place of the sandbox state.
+  ok, err, code = ports.fs.mkdir(dir .. "/in/replay", DIR_MODE)
+  if not ok then return nil, err, code end
   return dir .. "/in"
 end
 
@@ -154,7 +155,7 @@ function Calls:prepare(opts)
   end)
   local call = setmetatable({
     calls = self, conversation_id = opts.conversation_id, dir = dir, nonce = nonce,
-    launch = opts.launch, launcher = launcher,
+    cwd = opts.cwd, launch = opts.launch, launcher = launcher,
     line_path = dir .. (opts.launch == "direct" and "/line" or "/in/line"),
   }, Call)
   local ok
@@ -205,24 +206,6 @@ function M.parse_result(bytes, nonce)
   return out
 end
 
--- What the child shell reported: the state for later calls, the directory and exports for now.
-local function take_records(self, out)
-  local calls = self.calls
-  local bytes = calls.app.ports.fs.read_file(self.dir .. "/records", RECORDS_BYTES)
-  local parsed = bytes and records.parse(bytes)
-  if not parsed then return end
-  out.setup_error = out.setup_error or parsed.setup_error
-  out.cwd, out.exports = records.cwd(parsed.list), records.promotable(parsed.list)
-  -- A directory of the call's own means nothing to the shell outside.
-  local cwd = out.cwd
-  if cwd and not (plan.is_shared(self.mounts, cwd) and calls.app.ports.fs.stat(cwd)) then
-    out.cwd = nil
-  end
-  local id = self.conversation_id
-  local state = records.apply(calls.states[id] or records.new_state(), parsed.list)
-  if state then calls.states[id] = state end
-end
-
 ---@class efr.sbx.Result
 ---@field started boolean  the command was executed
 ---@field exit_code integer?
@@ -232,6 +215,7 @@ end
 ---@field landlock_abi integer?
 ---@field cwd string?  where the line ended
 ---@field exports table<string, string>?  what the hidden shell may take over
+---@field state_error string?  why the state for later calls is the old one
 
 ---What became of the call, or nil while there is no result (the launcher was killed, or it still
 ---runs). cwd and exports were chosen inside the sandbox.
@@ -244,7 +228,7 @@ function Call:result()
   if not bytes then return nil, "the launcher left no result", "EFR_SANDBOX" end
   local out, err = M.parse_result(bytes, self.nonce)
   if not out then return nil, err, "EFR_SANDBOX" end
-  if not out.setup_error then take_records(self, out) end
+  if not out.setup_error then returns.take(self, out) end
   self.kept = out
   return out
 end
@@ -264,7 +248,8 @@ end
 ---Forgets what a conversation kept in its sandbox.
 ---@param conversation_id string
 function Calls:forget(conversation_id)
-  self.states[conversation_id] = nil
+  self.state:forget(conversation_id)
+  self.inside_cwds[conversation_id] = nil
 end
 
 ---Cleans up what calls kept, in the background: at the start, and at most every 6 hours.
@@ -343,8 +328,9 @@ end
 function M.new(app, opts)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, home = home, states = {}, searched = {}, runs = {}, live = {},
-    probes = 0, wanted = 0, launcher = launcher_of.new(app, opts),
+    app = app, home = home, searched = {}, runs = {}, live = {}, probes = 0, wanted = 0,
+    state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
+    launcher = launcher_of.new(app, opts),
   }, Calls)
 end
 

@@ -6,6 +6,7 @@
 local globs = require "efr.sbx.globs"
 local list = require "efr.util.list"
 local paths = require "efr.perm.paths"
+local returns = require "efr.sbx.returns"
 
 local M = {}
 
@@ -228,6 +229,9 @@ function M.spec(self, opts, nonce, assets)
   local dirs, code
   dirs, err, code = conversation_dirs(self, opts.conversation_id)
   if not dirs then return nil, err, code end
+  if opts.line then
+    cwd = returns.inside_cwd(self, opts.conversation_id, opts.cwd, dirs.tmp) or cwd
+  end
   local spec = {
     uid = uid, nonce = nonce, cwd = cwd, home = self.home, env = app.env, paths = app.paths,
     tmp = dirs.tmp, layers = dirs.base, layers_name = opts.call_id,
@@ -255,6 +259,8 @@ function M.spec(self, opts, nonce, assets)
     return spec
   end
   spec.records, spec.assets = true, assets
+  local replay = self.state:replay_dir(opts.conversation_id)
+  spec.replay = replay and fs.realpath(replay)
   spec.argv, err, code = child_argv(self, spec)
   if not spec.argv then return nil, err, code end
   return spec

@@ -20,6 +20,7 @@ local M = {}
 M.VERSION = "1"
 M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
+local OWN_TREES <const> = { "/dev", "/proc" }
 local OWN <const> = { mask = true, private = true, runtime = true }
 local LIMITS <const> = { "processes", "file_bytes", "open_files" }
 local RANK <const> = {
@@ -44,6 +45,7 @@ local RANK <const> = {
 ---@field xrt string  the runtime directory that the call sees
 ---@field assets string?  directory shown as $XRT/efr-sbx
 ---@field records boolean?  descriptor 3 is kept
+---@field replay string?  directory of the sandbox state, shown as replay in the assets
 ---@field argv string[]
 ---@field project_root string?
 ---@field scratch string?
@@ -193,7 +195,8 @@ local function collect_mounts(spec)
 end
 
 local function check_paths(spec, mounts)
-  for _, path in ipairs({ spec.cwd, spec.tmp, spec.xrt, spec.layers or "/", spec.assets }) do
+  local given = { spec.cwd, spec.tmp, spec.xrt, spec.layers or "/", spec.assets, spec.replay }
+  for _, path in ipairs(given) do
     if not is_normal(path) then return nil, path .. " is not an absolute, normal path" end
   end
   for _, mount in ipairs(mounts) do
@@ -237,6 +240,7 @@ function M.build(spec)
   end
   add("nonce", spec.nonce, "uid", ("%d"):format(spec.uid), "cwd", spec.cwd, "tmp", spec.tmp)
   if spec.assets then add("assets", spec.assets) end
+  if spec.replay then add("replay", spec.replay) end
   if spec.records then add("records", "1") end
   add(table.unpack(caches.fields(spec, overlays)))
   add(table.unpack(spec.granted.fields))
@@ -251,16 +255,28 @@ function M.build(spec)
   return out, nil, nil, mounts
 end
 
+---The kind of the mount that a path of the call lies on, nil where it is just the host's tree.
+---@param mounts {kind: string, path: string}[]  sorted, as build returns them
+---@param path string
+---@return string?
+function M.kind_over(mounts, path)
+  local kind
+  for _, mount in ipairs(mounts) do -- the deepest one at or above the path is the last
+    if paths.within(path, mount.path) then kind = mount.kind end
+  end
+  return kind
+end
+
 ---Whether a directory of the call is the same one outside: not hidden and not the call's own.
 ---@param mounts {kind: string, path: string}[]  sorted, as build returns them
 ---@param path string
 ---@return boolean
 function M.is_shared(mounts, path)
-  local shared = true
-  for _, mount in ipairs(mounts) do -- the deepest one at or above the path is the last
-    if paths.within(path, mount.path) then shared = not OWN[mount.kind] end
+  local kind = M.kind_over(mounts, path)
+  for _, tree in ipairs(OWN_TREES) do
+    if not kind and paths.within(path, tree) then return false end
   end
-  return shared
+  return not OWN[kind]
 end
 
 ---The bytes of the plan file.

@@ -5,16 +5,16 @@
 --
 -- Policy: every byte was chosen inside the sandbox. The stream is taken whole or not at all: any
 -- defect, unknown kind or missing end drops everything. What it holds is only ever replayed inside
--- the sandbox; for the hidden shell, which is trusted, `promotable` lets a few names pass.
+-- the sandbox; what the hidden shell may take over is decided in sbx.promote.
 
 local environment = require "efr.sbx.environment"
+local promote = require "efr.sbx.promote"
 
 local M = {}
 
 local MAX_BYTES <const> = 256 * 1024
 local MAX_RECORDS <const> = 4096
 local MAX_NAME <const> = 128
-local MAX_PROMOTED <const> = 4096
 M.MAX_STATE_BYTES = 4 * 1024 * 1024
 
 -- kind = number of fields after it
@@ -25,19 +25,6 @@ local FIELDS <const> = {
 local NEVER <const> = {
   PWD = true, OLDPWD = true, SHLVL = true, _ = true, EFR_SANDBOX = true,
 }
--- Never replayed, because the next call sets them itself or they would break its child shell.
-local NOT_KEPT <const> = {
-  "LD_*", "BASH_ENV", "ENV", "ZDOTDIR", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "EFR_*", "_EFR_*",
-  "*_proxy", "*_PROXY", "NO_PROXY", "no_proxy",
-}
-M.PROMOTE = {
-  "RUST_LOG", "RUST_BACKTRACE", "NODE_ENV", "DEBUG", "CI", "NO_COLOR", "FORCE_COLOR", "TZ",
-  "LANG", "LC_*",
-}
-
-local function is_variable(name)
-  return #name <= MAX_NAME and name:match("^[%a_][%w_]*$") ~= nil
-end
 
 local function is_name(name)
   return name ~= "" and #name <= MAX_NAME and not name:match("^_efr_")
@@ -45,8 +32,8 @@ end
 
 local CHECK <const> = {
   cwd = function(path) return path:sub(1, 1) == "/" and #path <= 4095 end,
-  export = function(name) return is_variable(name) and not NEVER[name] end,
-  unset = function(name) return is_variable(name) and not NEVER[name] end,
+  export = function(name) return promote.is_variable(name) and not NEVER[name] end,
+  unset = function(name) return promote.is_variable(name) and not NEVER[name] end,
   func = is_name, unfunc = is_name, alias = is_name, unalias = is_name,
 }
 
@@ -126,28 +113,36 @@ local TARGET <const> = {
 
 local function state_bytes(state)
   local total = 0
-  for _, map in pairs(state) do
-    for name, value in pairs(map) do total = total + #name + #(value or "") + 10 end
+  for key in pairs(M.new_state()) do
+    for name, value in pairs(state[key]) do total = total + #name + #(value or "") + 10 end
   end
   return total
 end
 
----The state after a call. The old one is left as it is.
+---The state after a call. The old one is left as it is. What the hidden shell takes over is not
+---kept: a later call gets it from there.
 ---@param state efr.sbx.State
 ---@param list {kind: string, name: string, value: string?}[]
----@return efr.sbx.State? state
+---@param promoted table<string, string>?
+---@return efr.sbx.State? state  its field `changed` says whether it differs
 ---@return string? err  over the size limit: the old state stays
-function M.apply(state, list)
+function M.apply(state, list, promoted)
   local new = M.new_state()
-  for key, map in pairs(state) do
-    for name, value in pairs(map) do new[key][name] = value end
+  for key in pairs(new) do
+    for name, value in pairs(state[key]) do new[key][name] = value end
   end
+  local changed = false
   for _, record in ipairs(list) do
-    local target = TARGET[record.kind]
-    local dropped = target == "exports" and environment.matches(NOT_KEPT, record.name)
-    if target and not dropped then new[target][record.name] = record.value or false end
+    local target, name = TARGET[record.kind], record.name
+    if target and not (target == "exports" and environment.matches(promote.DROPPED, name)) then
+      local value = record.value or false
+      if record.kind == "export" and promoted and promoted[name] == value then value = nil end
+      changed = changed or new[target][name] ~= value
+      new[target][name] = value
+    end
   end
   if state_bytes(new) > M.MAX_STATE_BYTES then return nil, "the sandbox state is over 4 MiB" end
+  new.changed = changed
   return new
 end
 
@@ -176,31 +171,20 @@ function M.encode_state(state)
   return #out > 0 and table.concat(out, "\0") .. "\0" or ""
 end
 
--- A value with a part that could name a file would let the sandbox point the trusted shell at one
--- of its own files.
-local function has_path_part(value)
-  for part in (value .. ":"):gmatch("([^:=%s]*)[:=%s]") do
-    if part:find("/", 1, true) or part:match("^[~.]") then return true end
-  end
-  return false
-end
+local SET <const> = { export = true, func = true, alias = true }
 
----The exports that may reach the hidden shell.
----@param list {kind: string, name: string, value: string?}[]
----@return table<string, string>
-function M.promotable(list)
-  local out = {}
-  for _, record in ipairs(list) do
-    local value = record.value
-    if record.kind == "export" and environment.matches(M.PROMOTE, record.name)
-      and #value <= MAX_PROMOTED and not value:find("[\0-\8\10-\31\127]")
-      and not has_path_part(value) then
-      out[record.name] = value
-    elseif record.kind == "unset" then
-      out[record.name] = nil
-    end
+---A state from its encoded form.
+---@param bytes string
+---@return efr.sbx.State? state  nil: damaged
+function M.decode_state(bytes)
+  local fields, state = split(bytes), M.new_state()
+  if #fields % 3 ~= 0 or (bytes ~= "" and bytes:sub(-1) ~= "\0") then return nil end
+  for i = 1, #fields, 3 do
+    local kind, name, value = fields[i], fields[i + 1], fields[i + 2]
+    if not TARGET[kind] or not CHECK[kind](name) then return nil end
+    state[TARGET[kind]][name] = SET[kind] and value or false
   end
-  return out
+  return state_bytes(state) <= M.MAX_STATE_BYTES and state or nil
 end
 
 ---The last directory that the call reported.

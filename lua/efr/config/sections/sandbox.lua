@@ -113,6 +113,20 @@ return {
       doc = "How many files a contained process may hold open; 0: no limit of efr's.",
     },
     {
+      name = "promote_env", type = "list",
+      default = {
+        "RUST_LOG", "RUST_BACKTRACE", "NODE_ENV", "DEBUG", "CI", "NO_COLOR", "FORCE_COLOR", "TZ",
+        "LANG", "LC_*",
+      },
+      items = { type = "string", pattern = NAME, shape = NAME_SHAPE },
+      doc = "Variables that the shell takes over when a contained command exports them.",
+    },
+    {
+      name = "export_deny", type = "list", default = {},
+      items = { type = "string", pattern = NAME, shape = NAME_SHAPE },
+      doc = "Variables that it never takes over.",
+    },
+    {
       name = "synced_dirs", type = "list", items = { type = "path" },
       default = { "~/Dropbox", "~/Nextcloud", "~/Sync", "~/OneDrive", "~/MEGA" },
       doc = "Directories that other machines see: a write there, but for projects, asks you.",
