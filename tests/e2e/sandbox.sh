@@ -46,6 +46,12 @@ contains "$out" '^wrote$' 'a call'
 contains "$out" '^fixed$' 'a call'
 lacks "$out" 'KEY=1|SECRET' 'a call'
 
+# A change of [sandbox] is looked at at once.
+efr config set sandbox.enabled false >/dev/null
+contains "$(efr status)" '^sandbox +unavailable: sandbox.enabled is false' 'status after a change'
+efr config set sandbox.enabled true >/dev/null
+contains "$(efr status)" '^sandbox +ready' 'status after a change back'
+
 # --- the launcher is lost while efrd runs: nothing runs outside, the next turn is cautious
 model <<'EOF'
 return function(request)
@@ -92,6 +98,16 @@ contains "$(refused efr status)" '^sandbox +unavailable: namespaces: .*; auto ru
 equals "$(grep -c 'the sandbox is not available: namespaces' "$log")" 1 'logged once'
 stop_daemon
 equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'sandbox_unavailable'")" 2 'events of a change'
+
+# --- a launch that hangs holds neither the start nor efr status up, and is named in the end
+mkdir "$T/bin"
+cp "$EFR_BIN"/efr "$EFR_BIN"/efrd "$EFR_BIN"/efr-worker "$T/bin/"
+printf '#!/bin/sh\nexec setpriv --pdeathsig KILL sleep 1000\n' >"$T/bin/efr-sbx"
+chmod 755 "$T/bin/efr-sbx"
+contains "$("$T/bin/efr" status)" '^sandbox +being checked' 'status while a launch hangs'
+out=$("$T/bin/efr" send -- 'run cat a' 2>&1) || fail "a turn while a launch hangs: $out"
+contains "$out" 'this turn runs as cautious: the sandbox is not available: launch: no answer in 5 s' 'the stage is named'
+stop_daemon
 
 # --- a runtime root that cannot execute programs
 noexec() {

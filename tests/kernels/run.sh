@@ -101,7 +101,7 @@ boot() { # VERSION
     say "== Linux $1: $package"
     timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nodefaults \
         -no-reboot -display none -monitor none -serial stdio -kernel "$dir"/boot/vmlinuz-* \
-        -initrd "$work/initial.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off" \
+        -initrd "$work/initial.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog" \
         -drive "file=$disk,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$work/efr.tar,if=virtio,format=raw,readonly=on" \
         -virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
