@@ -124,6 +124,15 @@ describe("perm.facts", function()
     assert.same({ ls = true, rg = true, wc = true, env = true }, known.found)
   end)
 
+  it("says which programs changed in the turn", function()
+    local fs = disk { ["/bin"] = { type = "dir" }, ["/bin/ls"] = { type = "file" }, ["/bin/wc"] = { type = "file" } }
+    local ports = facts.ports(fs, "/bin", {})
+    function ports.changed(file) return file == "/bin/wc" end
+    local _, known = collect("ls; wc", ports)
+    assert.same({ { word = "ls", resolved = "/bin/ls" },
+      { word = "wc", resolved = "/bin/wc", untrusted = "it changed in this turn" } }, known.programs)
+  end)
+
   it("trusts no program that runs another which it does not trust", function()
     local fs = disk { ["/bin"] = { type = "dir" }, ["/bin/egrep"] = { type = "file" },
       ["/tmp/bin"] = { type = "dir" }, ["/tmp/bin/grep"] = { type = "file" } }

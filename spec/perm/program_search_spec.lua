@@ -1,7 +1,7 @@
 -- What a PATH has for a name, and when the name is trusted.
 local search = require "efr.perm.program_search"
 
-local MACHINE = { project_roots = { "/home/u/p" }, write_roots = { "/srv/w" }, scratch = "/home/u/s" }
+local MACHINE = { home = "/home/u", project_roots = { "/home/u/p" }, write_roots = { "/srv/w" }, scratch = "/home/u/s" }
 
 -- A fake disk: {path = {type=, real=, mode=, link=}}.
 local function disk(entries)
@@ -65,6 +65,15 @@ describe("perm.program_search", function()
     assert.is_string(doubt { ["/bin"] = { real = "/usr/bin", link = "/home/u/p/l" } })
     assert.is_string(doubt { ["/bin/ls"] = { type = "file", real = "/bin/ls", link = "/bin/ls" } })
     assert.is_string(doubt { ["/bin/ls"] = { type = "file", mode = 511 } })
+  end)
+
+  it("takes no home directory for a project", function()
+    local machine = { home = "/home/u", project_roots = { "/home/u", "/home", "/" } }
+    local fs = disk { ["/home/u/bin"] = {}, ["/home/u/bin/ls"] = FILE }
+    assert.same({ file = "/home/u/bin/ls" }, search.new(fs, "/home/u/bin", machine)("ls"))
+    -- But what everybody may write stays open, also where the home directory lies in it.
+    machine.home = "/tmp/u"
+    assert.is_string(search.new(disk {}, "/tmp/x:/usr/bin", machine)("ls").doubt)
   end)
 
   it("trusts nothing without a PATH", function()

@@ -50,6 +50,7 @@ local DEEP_MAX <const> = 128
 ---@field git_code fun(dirs: string[]): table?  waits for git
 ---@field tracked fun(dir: string): integer?  tracked files below a directory; waits for git
 ---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
+---@field changed fun(file: string): boolean  whether the file changed since the turn began
 ---@field mounts fun(): table<string, boolean>?  where file systems are mounted
 ---@field rebuildable table<string, boolean>?  names of directories that builds make anew
 
@@ -197,6 +198,9 @@ local function add_program(ports, facts, command, seen)
   if command.builtin then return end
   local known = ports.program(word)
   program.resolved, program.untrusted = known.file, known.doubt
+  if known.file and ports.changed and ports.changed(known.file) then
+    program.untrusted = known.doubt or "it changed in this turn"
+  end
 end
 
 local function add_programs(ports, line, facts)

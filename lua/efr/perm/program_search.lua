@@ -26,27 +26,30 @@ local SHARED <const> = { "/tmp", "/var/tmp", "/dev/shm" }
 ---@field file string?  the file that runs, links followed
 ---@field doubt string?  why the name is not trusted, in words
 
+local function is_within(path, root)
+  return path == root or text.starts_with(path, root == "/" and "/" or root .. "/")
+end
+
+-- The home directory and what is above it are no project and no write root, whoever registers them.
 local function roots_of(machine)
-  local out = {}
+  local out, home = {}, text.fold_path(machine.home or "/")
   local function add(path)
-    if type(path) == "string" then out[#out + 1] = text.fold_path(path) end
+    local root = type(path) == "string" and text.fold_path(path)
+    if root and not is_within(home, root) then out[#out + 1] = root end
   end
   for _, name in ipairs({ "project_roots", "write_roots" }) do
     for _, path in ipairs(machine[name] or {}) do add(path) end
   end
   local scratch = machine.scratch
   for _, path in ipairs(type(scratch) == "table" and scratch or { scratch }) do add(path) end
-  for _, path in ipairs(SHARED) do add(path) end
-  return out
+  return table.move(SHARED, 1, #SHARED, #out + 1, out)
 end
 
 -- The place of a path when something may write there without a question.
 local function open_root(self, path)
   path = text.fold_path(path)
   for _, root in ipairs(self.roots) do
-    if path == root or text.starts_with(path, root == "/" and "/" or root .. "/") then
-      return root
-    end
+    if is_within(path, root) then return root end
   end
   return nil
 end

@@ -167,6 +167,7 @@ end
 function M.run(turn)
   local ok, message = turn.conv.history:load()
   if not ok then return fail(turn, { code = "internal", message = message }) end
+  turn.began_us = turn.app.ports.sys.now_us()
   place(turn)
   if not resolve(turn) then return nil end
   offer_tools(turn)

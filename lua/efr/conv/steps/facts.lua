@@ -90,6 +90,10 @@ function M.run(turn, call)
   call.search_path = search_path_of(turn, requirements)
   local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine,
     turn.app.git)
+  function ports.changed(file)
+    local info = turn.app.ports.fs.stat(file)
+    return not info or not turn.began_us or info.mtime_us >= turn.began_us
+  end
   call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
   local added = own_rules.ask(turn, call)
   if #added > 0 then
