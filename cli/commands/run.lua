@@ -246,6 +246,10 @@ function M.run(args, env)
   result, message = link:call("run.end", { run_id = run.run_id, exit_code = exit })
   if result then
     print_end(env, result)
+    local sandbox = type(result.sandbox) == "table" and result.sandbox
+    if sandbox and (result.surface_files or sandbox.surface_changes) then
+      require("efr.cli.surface").run(env, link, run.run_id, result)
+    end
   else
     env:warn("the run was not recorded: " .. message)
   end

@@ -2,8 +2,8 @@
 # Also as root.
 # The surface guard with real calls in the sandbox and real git: what a command plants is gone before the next
 # call and before git can run it; in a pipe it stays in quarantine, on a terminal y puts it back as it was and n
-# leaves it; an interrupt leaves it; the end of a turn names files that run code later; efr history shows all.
-# Not covered: each rule (spec/sbx/guard_spec.lua), races (tests/e2e/guard_race.sh), efr run (tests/e2e/run_command.sh).
+# leaves it; an interrupt leaves it; the end of a turn names files that run code later; efr history shows all;
+# efr run does the same. Not covered: each rule (spec/sbx/guard_spec.lua), races (tests/e2e/guard_race.sh).
 . "$(dirname "$0")/lib.sh"
 new_home
 config auto
@@ -105,6 +105,24 @@ rm -rf "$place" "$P/sub" "$P/build.rs" "$P/deep"
 equals "$(efr new -- fine 2>"$T/err")" fine 'ordinary work'
 lacks "$(cat "$T/err")" 'quarantine|later'
 
+# ---- efr run ----
+plant="echo /tmp >.git/commondir; echo all: >Makefile; exit 7"
+rc=0
+efr run -- sh -c "$plant" 2>"$T/err" </dev/null || rc=$?
+equals $rc 7 'exit status of a run that planted something'
+err=$(cat "$T/err")
+contains "$err" 'moved to quarantine: ~/p/.git/commondir \(commondir in main git dir\)'
+contains "$err" '✗ left in quarantine'
+contains "$err" "^to put it back:$"
+contains "$err" '^  Makefile$|^  ~/p/Makefile$'
+[[ ! -e .git/commondir ]] || fail 'a run planted a file'
+sh -c "$(grep -E '^  mv -n -- ' "$T/err")"
+equals "$(cat .git/commondir)" /tmp 'what the printed command puts back'
+rm .git/commondir
+rm -rf "$(dirname "$(places)")"
+efr run -- git status >/dev/null 2>"$T/err"
+equals "$(cat "$T/err")" '' 'what an ordinary run says'
+
 # ---- on a terminal: y puts back exactly, n leaves ----
 terminal 140
 type_line "cd ~/p; print in-\$PWD"
@@ -126,6 +144,16 @@ equals "$(places | wc -l)" 0 'quarantine directories after y'
 contains "$(plain <"$T/screen")" 'later:'
 contains "$(plain <"$T/screen")" '\.git/commondir, '
 rm -rf "$P/.git/commondir" "$P/.git/config.worktree" "$P/.git/hooks" "$P/sub" "$P/build.rs"
+
+# efr run asks too.
+mark
+type_line 'efr run -- sh -c "echo /tmp >.git/commondir"'
+see 'y keep'
+[[ ! -e $P/.git/commondir ]] || fail 'the file is there while the user of efr run is asked'
+keys y
+see 'kept'
+equals "$(cat "$P/.git/commondir")" /tmp 'the file that a run may keep'
+rm "$P/.git/commondir"
 
 # The last call of a turn is asked about at its end.
 mark

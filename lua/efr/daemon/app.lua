@@ -5,7 +5,7 @@
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, answering, notices, watch (daemon/watch)
 --   rules, git, providers, sandbox, guard, shells, conversations   the parts of other folders
---   dispatch, server
+--   run_questions (daemon/run_surface), dispatch, server
 -- Main thread of efrd, in a coroutine.
 local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"

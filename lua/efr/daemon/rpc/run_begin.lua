@@ -1,6 +1,8 @@
 -- run.begin: prepares the user's own command (`efr run`) as a contained call; the client runs the
 -- launcher in its own terminal.
--- Main thread of efrd.
+-- Main thread of efrd; waits.
+
+local run_surface = require "efr.daemon.run_surface"
 
 local MAX_ARGUMENTS <const> = 4096
 local MAX_ARGUMENT <const> = 131072
@@ -45,6 +47,9 @@ local function handler(app, session, params)
   if not call then
     return nil, err, "conflict"
   end
+  run_surface.begin(app, session, call, {
+    conversation_id = CONVERSATION, run_id = run_id, cwd = cwd,
+  })
   app.sandbox.runs[run_id] = call
   return { run_id = run_id, call_dir = call.dir, launcher = call.launcher }
 end

@@ -1,5 +1,7 @@
 -- run.end: the command of run.begin has ended; answers what the launcher recorded.
--- Main thread of efrd.
+-- Main thread of efrd; waits.
+
+local run_surface = require "efr.daemon.run_surface"
 
 local function handler(app, session, params)
   if session.peer.model_side then
@@ -12,15 +14,23 @@ local function handler(app, session, params)
   app.sandbox.runs[params.run_id] = nil
   local result, err = call:result()
   call:cleanup()
+  local told = run_surface.finish(app, call, params.run_id)
   if not result or result.setup_error then
     app.sandbox:check_again()
   end
   if not result then -- the launcher was killed
-    return { sandbox = { confined = true, setup_error = err } }
+    return {
+      sandbox = { confined = true, setup_error = err, surface_changes = told.surface_changes },
+      quarantined = told.quarantined, surface_files = told.files,
+    }
   end
   return {
     exit_code = result.exit_code or params.exit_code,
-    sandbox = { confined = true, setup_error = result.setup_error or result.launch_error },
+    sandbox = {
+      confined = true, setup_error = result.setup_error or result.launch_error,
+      surface_changes = told.surface_changes,
+    },
+    quarantined = told.quarantined, surface_files = told.files,
   }
 end
 
