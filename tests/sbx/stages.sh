@@ -10,7 +10,7 @@ prepare() {
     cp "$UNSAFE" "$W/bin/efr-sbx-unsafe" || exit 1
     cp "$TESTS/stages.py" "$W/bin/"
     mkdir "$W/sbx" "$W/project/kept"
-    cp "$SOURCES"/*.c "$W/sbx/"
+    [ ! -d "$SOURCES" ] || cp "$SOURCES"/*.c "$W/sbx/" # the booted kernels have no sources
 }
 as_both
 everything() {

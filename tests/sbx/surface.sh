@@ -12,6 +12,7 @@ prepare() {
         echo '#include <sys/syscall.h>'
         grep -v '^#' "$TESTS/surface.table" | sed 's/@nr:\([a-z0-9_]*\)@/SYS_\1/g; s/.*/"&"/; s/\(SYS_[a-z0-9_]*\)/"\1"/g'
     } | cc -E -P - | sed '/^"/!d; s/" *\([0-9]*\) *"/\1/g; s/^"//; s/"$//' >"$W/table"
+    [ -d "$source/sbx" ] || return 0 # the booted kernels have no sources
     while read -r _ file text; do
         grep -qsF -- "$text" "$source/$file" || echo "not ok - $file does not speak of: $text" >>"$W/unseen"
     done < <(grep '^see ' "$W/table")
