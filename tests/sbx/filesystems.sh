@@ -80,6 +80,7 @@ stop() {
 }
 
 for dir in "$W"/fs/*/project "$PWD"; do
+    [ -d "$dir" ] || continue
     MOUNTS=()
     [ "$dir" = "$PWD" ] || MOUNTS=("root $dir")
     name=${dir#"$W"/}
