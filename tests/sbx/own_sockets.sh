@@ -94,6 +94,21 @@ while len(os.listdir("/proc/1/task")) > 3: pass
 print(answers.count("EAGAIN"), answers.count("ECONNREFUSED"))'
 expect "256 connects in flight" 0 "14 256"
 
+# A command that may make namespaces can have a root of its own, which its paths begin at.
+EXTRA=(userns 1)
+sbx $PYTHON -c '
+import ctypes, os, socket
+os.makedirs("root/dir", exist_ok=True)
+s = socket.socket(socket.AF_UNIX); s.bind("root/dir/own"); s.listen()
+assert ctypes.CDLL(None).unshare(0x10000000) == 0 # CLONE_NEWUSER
+outside = os.getcwd() + "/root/dir/own"
+os.chroot("root")
+def connect(path): return socket.socket(socket.AF_UNIX).connect_ex(path)
+print(connect("/dir/own"), connect("/../dir/own"), connect(outside))
+os.chdir("/dir"); print(connect("own"))'
+EXTRA=()
+expect "below a root of its own" 0 $'0 0 2\n0'
+
 # Ctrl+C ends a connect that waits (alarm: sockets.sh). The other thread waits until the kernel
 # shows this one in connect.
 if [ "$(uname -m)" = x86_64 ]; then
