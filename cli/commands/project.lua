@@ -67,6 +67,11 @@ local function add(env, link, args)
   end
   local project = result.project or {}
   env:say(("added %s to %s"):format(project.root or args.path, result.file or "projects.toml"))
+  if result.git_dir then
+    env:say("its git directory is " .. result.git_dir)
+  elseif result.git_note then
+    env:warn("git will not write in contained calls: " .. result.git_note)
+  end
   warn_reload(env, result)
   return 0
 end

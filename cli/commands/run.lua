@@ -236,6 +236,9 @@ function M.run(args, env)
   if not run then
     return refused(env, message, code, data)
   end
+  for _, note in ipairs(run.notes or {}) do
+    env:warn(note)
+  end
   local exit, signal
   exit, message, signal = execute(env, run.launcher, run.call_dir)
   if not exit then

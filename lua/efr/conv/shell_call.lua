@@ -101,7 +101,12 @@ function M.run(turn, call, opts)
   if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
   if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
-  if watch then result.notes = surface.after(turn, call, watch, conv.shell_cwd) end
+  if watch then
+    result.notes = surface.after(turn, call, watch, conv.shell_cwd)
+    for i, note in ipairs(prepared.notes or {}) do
+      table.insert(result.notes, i, ("[efr: %s]"):format(note))
+    end
+  end
   return result
 end
 

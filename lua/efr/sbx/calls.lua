@@ -76,6 +76,7 @@ local function write_plan(self, opts, call)
   end
   spec, err, code = describe.spec(self, opts, call.nonce, assets)
   if not spec then return nil, err, code end
+  call.notes = spec.notes
   local fields, bytes
   fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
@@ -175,6 +176,7 @@ end
 ---@field launch string  "contained" or "direct"
 ---@field line_path string
 ---@field launcher string?  path of efr-sbx; a direct call has none
+---@field notes string[]?  what this call cannot do, for its result
 
 local NUMBERS <const> = { started = true, exit_code = true, signal = true, landlock_abi = true }
 local TEXTS <const> = { nonce = true, setup_error = true, launch_error = true }

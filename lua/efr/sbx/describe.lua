@@ -3,6 +3,7 @@
 -- Must not know: the plan's format, how a call is started or what became of it.
 -- Runs in efrd on the loop thread.
 
+local git_records = require "efr.sbx.git_records"
 local globs = require "efr.sbx.globs"
 local list = require "efr.util.list"
 local paths = require "efr.perm.paths"
@@ -192,6 +193,27 @@ local function project_roots(app)
   return out
 end
 
+-- The recorded git directories of the projects that a call may write, and what the user should
+-- know of those that are not taken.
+local function git_roots(app, spec)
+  local deps = { fs = app.ports.fs, json = app.ports.json, state = app.paths.state }
+  local out, notes, done = {}, {}, {}
+  local function add(root)
+    if not root or done[root] then return end
+    done[root] = true
+    local record, note = git_records.read(deps, root)
+    notes[#notes + 1] = note
+    if not record then return end
+    out[#out + 1] = { path = record.common_dir, work_tree = root }
+    if not paths.within(record.git_dir, record.common_dir) then
+      out[#out + 1] = { path = record.git_dir, work_tree = root }
+    end
+  end
+  add(spec.project_root and app.ports.fs.realpath(spec.project_root))
+  for _, root in ipairs(spec.other_projects) do add(root) end
+  return out, notes
+end
+
 -- Projects that are writable beside the turn's, as sandbox.write_projects says.
 local function other_projects(app, projects, opts, cwd)
   local mode = app.config:get("sandbox.write_projects")
@@ -251,9 +273,11 @@ function M.spec(self, opts, nonce, assets)
     list = function(path) return names_in(fs, path) end,
     links = function(path) return links_in(fs, path) end,
     trace = function(path) return M.trace(fs, path) end,
+    read = function(path, max) return (fs.read_real(path, max)) end,
   }
   spec.projects = project_roots(app)
   spec.other_projects = other_projects(app, spec.projects, opts, cwd)
+  spec.git_roots, spec.notes = git_roots(app, spec)
   if opts.argv then
     spec.argv = opts.argv
     return spec

@@ -71,6 +71,8 @@ local RANK <const> = {
 ---@field trace fun(path: string): string[]  the links on the way to a path, by their real places
 ---@field projects string[]?  real roots of all registered projects
 ---@field other_projects string[]?  those of them that this call may write, but its own
+---@field git_roots {path: string, work_tree: string}[]?  recorded git directories of projects
+---@field read (fun(path: string, max: integer): string?)?  a regular file, through no link
 ---@field program_dir string?  where the running efrd lies
 ---@field granted efr.sbx.Grants  filled in by build
 ---@field unmask string[]  filled in by build: hidden real paths that a grant shows

@@ -1,20 +1,20 @@
--- Owns: the write roots of a call and git's pins inside them.
+-- Owns: the write roots of a call, and its floors and pins together.
 -- Must not know: the disk (asked through `look`) or how anything is mounted.
 -- Runs in efrd. Pure but for that function.
 --
 -- Policy: writable are the project (and others, as sandbox.write_projects says), the scratch
--- directory, the roots of the settings and those of this call; never /, the home directory or
+-- directory, the roots of the settings, those of this call, and the recorded git directories of
+-- projects whose own lies elsewhere; never /, the home directory or
 -- above it, never at or inside a mask (but the scratch directory below efr's data) or a floor.
 -- Missing roots and roots that are no directory are skipped. Inside a root stay read-only: git's
 -- settings and hooks, and the floors of sbx.floors.
 
 local floors_of = require "efr.sbx.floors"
+local git_pins = require "efr.sbx.git_pins"
 local masks_of = require "efr.sbx.masks"
 local paths = require "efr.perm.paths"
 
 local M = {}
-
-M.GIT_FILES = { "config", "config.worktree", "hooks" }
 
 local function in_kernel_tree(path)
   for _, tree in ipairs(masks_of.KERNEL_TREES) do
@@ -48,6 +48,10 @@ local function candidates(spec)
   for _, path in ipairs(spec.write_roots or {}) do add(path, "setting") end
   for _, path in ipairs(spec.extra_write or {}) do add(path, "call") end
   for _, grant in ipairs(spec.granted and spec.granted.write or {}) do add(grant.path, "grant") end
+  for _, dir in ipairs(spec.git_roots or {}) do
+    add(dir.path, "git")
+    out[#out].work_tree = dir.work_tree
+  end
   return out
 end
 
@@ -71,47 +75,10 @@ function M.collect(spec, masks)
       local why = refusal(seen.real, spec, masks, is_scratch)
       if why then return nil, why end
       known[seen.real] = true
-      out[#out + 1] = { path = seen.real, name = root.name }
+      out[#out + 1] = { path = seen.real, name = root.name, work_tree = root.work_tree }
     end
   end
   return out
-end
-
-local function root_over(roots, path)
-  for _, root in ipairs(roots) do
-    if paths.within(path, root.path) then return root end
-  end
-  return nil
-end
-
--- The settings and hooks inside a git directory. A linked hooks directory works, and its target
--- is a floor too; a linked settings file is refused, because the link could be replaced.
-local function git_files(out, spec, roots, git_dir)
-  for _, name in ipairs(M.GIT_FILES) do
-    local path = git_dir .. "/" .. name
-    local seen = spec.look(path)
-    if seen and seen.link and name ~= "hooks" then
-      return nil, path .. " is a link, so it cannot be protected"
-    end
-    if seen and (not seen.link or root_over(roots, seen.real)) then
-      out[#out + 1] = { kind = "floor", path = seen.real }
-    end
-  end
-  return true
-end
-
--- `.git` becomes a mount of its own, so that it cannot be renamed away with its pins.
-local function git_pins(out, spec, roots, root)
-  local path = root.path .. "/.git"
-  local seen = spec.look(path)
-  if not seen then return true end
-  if seen.link then return nil, path .. " is a link, so it cannot be protected" end
-  if seen.type ~= "dir" then
-    out[#out + 1] = { kind = "floor", path = seen.real }
-    return true
-  end
-  out[#out + 1] = { kind = "pin", path = seen.real }
-  return git_files(out, spec, roots, seen.real)
 end
 
 -- A root that lies at or inside a floor would take the floor away.
@@ -136,11 +103,11 @@ end
 ---@return string? err
 function M.floors(spec, roots, overlays, more)
   local out = table.move(more, 1, #more, 1, {})
-  for _, root in ipairs(roots) do
-    local ok, err = git_pins(out, spec, roots, root)
-    if not ok then return nil, err end
-  end
-  local ok, err = check_roots(roots, out)
+  local pins, ok, err
+  pins, err = git_pins.collect(spec, roots)
+  if not pins then return nil, err end
+  table.move(pins, 1, #pins, #out + 1, out)
+  ok, err = check_roots(roots, out)
   if not ok then return nil, err end
   local floors
   floors, err = floors_of.collect(spec, roots, overlays)

@@ -51,7 +51,10 @@ local function handler(app, session, params)
     conversation_id = CONVERSATION, run_id = run_id, cwd = cwd,
   })
   app.sandbox.runs[run_id] = call
-  return { run_id = run_id, call_dir = call.dir, launcher = call.launcher }
+  return {
+    run_id = run_id, call_dir = call.dir, launcher = call.launcher,
+    notes = #call.notes > 0 and call.notes or nil,
+  }
 end
 
 return {
