@@ -318,6 +318,24 @@ describe("hidden shell, time and interrupts", function()
     assert.equal("fine\n", finished(world, "echo fine"))
   end))
 
+  it("lets only the fixed line take a run, not one with a rest before it", with({}, function(world)
+    local shell = world:shell()
+    for _, rest in ipairs { "\\", "\\builtin eval \"", "echo it; ", "x" } do
+      finished(world, "true")
+      local pty, first = shell._pty, true
+      -- As an interrupt can leave it: what zsh had read of a line stands before the next one.
+      shell._pty = setmetatable({ write = function(_, text)
+        local whole = (first and rest or "") .. text
+        first = false
+        return pty:write(whole)
+      end }, { __index = function(_, name)
+        return function(_, ...) return pty[name](pty, ...) end
+      end })
+      assert.equal("$(echo no)\n", finished(world, "print -r -- '$(echo no)'"), rest)
+      shell._pty = pty
+    end
+  end))
+
   it("never sends a run whose token is cancelled", with({}, function(world)
     local token = async.token()
     token:cancel("test")

@@ -42,12 +42,15 @@ _efrh_prompt() {
   PS2=$'%{\x18\e]133;P;k=s;aid='$_efrh_nonce$'\a%}> %{\e]133;B\a%}'
 }
 
-# First part of preexec: takes what efrd wants to run. 1: there is nothing to run. The nonce tells a
-# run that was taken but not opened, because an interrupt came between, from one that was. A line that
-# was decided with another PATH does not run.
+# First part of preexec: takes what efrd wants to run. $1 is the line that zsh is about to run. 1: there
+# is nothing to run. Only the fixed line itself takes a run: an interrupt can leave a part of a typed
+# line before the next one, and together they may mean anything, say an eval within an eval. The nonce
+# tells a run that was taken but not opened, because an interrupt came between, from one that was. A
+# line that was decided with another PATH does not run.
 _efrh_begin() {
   local -a run
   _efrh_text= _efrh_bad= _efrh_hooked=
+  [[ $1 == '\builtin eval "$_efrh_text"' ]] || return 1
   zf_mv -f $_efrh_dir/run $_efrh_dir/taken 2>/dev/null
   run=("${(@f)$(<$_efrh_dir/taken)}")
   if [[ -z $run[1] || $run[1] == $_efrh_nonce ]]; then

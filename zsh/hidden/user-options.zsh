@@ -3,7 +3,7 @@
 
 # Parses the line exactly as eval will: a line that does not parse is known before it would run.
 _efrh_preexec() {
-  _efrh_begin || return 0
+  _efrh_begin "$3" || return 0
   if [[ -n "$_efrh_text" ]]; then
     {
       # The colon: a text of comments alone is no function.
