@@ -43,6 +43,15 @@ local function forget_sudo(turn, call)
   return before and after and "both" or before and "before" or after and "after" or nil
 end
 
+-- What the model reads behind the output: what the call could not do, and what it left.
+local function notes_of(turn, call, watch, prepared)
+  local notes = surface.after(turn, call, watch, turn.conv.shell_cwd)
+  for i, note in ipairs(prepared.notes or {}) do
+    table.insert(notes, i, ("[efr: %s]"):format(note))
+  end
+  return notes
+end
+
 ---Runs a line for a decided call.
 ---@param turn efr.Turn
 ---@param call table
@@ -101,12 +110,7 @@ function M.run(turn, call, opts)
   if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
   if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
-  if watch then
-    result.notes = surface.after(turn, call, watch, conv.shell_cwd)
-    for i, note in ipairs(prepared.notes or {}) do
-      table.insert(result.notes, i, ("[efr: %s]"):format(note))
-    end
-  end
+  if watch then result.notes = notes_of(turn, call, watch, prepared) end
   return result
 end
 
