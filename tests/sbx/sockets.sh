@@ -153,6 +153,34 @@ expect "addresses that are none" 0 "-1 22
 -1 22
 -1 14"
 
+# A call that keeps the host's network: the kernel's list shows the host's sockets too, so only the
+# private directories count, and abstract names by Landlock's scope or, below ABI 6, not at all.
+serve "@efr-test-$$" H
+EXTRA=(network host)
+for abi in 99 6 5 2; do
+    plan $PYTHON -c '
+import errno, os, socket, sys
+def name(code): return errno.errorcode.get(code, "worked")
+def connect(path): return name(socket.socket(socket.AF_UNIX).connect_ex(path))
+def own(path):
+    s = socket.socket(socket.AF_UNIX); s.bind(path); s.listen()
+    answer = connect(path)
+    if path[0] != "\0": os.unlink(path)
+    return answer
+print(connect("\0" + sys.argv[1]), own("\0own-" + sys.argv[1]), own("/tmp/own"), own("/dev/shm/own"),
+      own(os.environ["XDG_RUNTIME_DIR"] + "/own"), own("own"))
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connection(s.getsockname())' "efr-test-$$"
+    OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" --max-abi $abi 2>&1 </dev/null)
+    STATUS=$?
+    if [ $abi -ge 6 ] && [ "$("$W/bin/efr-sbx" landlock-abi)" -ge 6 ]; then
+        expect "with the host's network, ABI $abi" 0 "EPERM worked worked worked worked EACCES"
+    else
+        expect "with the host's network, ABI $abi" 0 "EACCES EACCES worked worked worked EACCES"
+    fi
+done
+EXTRA=()
+kill "$SERVER" && wait "$SERVER" 2>/dev/null
+
 # A socket of the host's network on a standard descriptor would be a way out.
 plan true
 OUT=$($PYTHON -c '
