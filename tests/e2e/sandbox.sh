@@ -106,7 +106,7 @@ printf '#!/bin/sh\nexec setpriv --pdeathsig KILL sleep 1000\n' >"$T/bin/efr-sbx"
 chmod 755 "$T/bin/efr-sbx"
 contains "$("$T/bin/efr" status)" '^sandbox +being checked' 'status while a launch hangs'
 out=$("$T/bin/efr" send -- 'run cat a' 2>&1) || fail "a turn while a launch hangs: $out"
-contains "$out" 'this turn runs as cautious: the sandbox is not available: launch: no answer in 5 s' 'the stage is named'
+contains "$out" 'this turn runs as cautious: the sandbox is not available: launch: no answer in 10 s' 'the stage is named'
 stop_daemon
 
 # --- a runtime root that cannot execute programs

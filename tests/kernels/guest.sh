@@ -37,6 +37,14 @@ run() { # NAME COMMAND...
 
 as_user=(setpriv --reuid=12345 --regid=12345 --clear-groups env HOME=/home/user USER=user)
 
+# All tests, or those of the kernel's command line: efr.tests=NAME,NAME
+names=()
+for file in tests/sbx/*.sh; do
+    [[ $file == */lib*.sh ]] || names+=("$(basename "$file" .sh)")
+done
+wanted=$(grep -o 'efr.tests=[^ ]*' /proc/cmdline)
+[[ -z $wanted ]] || IFS=, read -r -a names <<<"${wanted#efr.tests=}"
+
 printf 'guest: Linux %s, Landlock ABI %s\n' "$(uname -r)" "$(build/bin/efr-sbx landlock-abi)"
 for scope in 0 1; do
     echo $scope >/proc/sys/kernel/yama/ptrace_scope || failed=1
@@ -46,14 +54,12 @@ for scope in 0 1; do
 done
 
 # With scope 1 those whose means or subject is ptrace; then all with scope 0.
-for name in selftest own_sockets surface; do
+for name in $(comm -12 <(printf '%s\n' own_sockets selftest surface) <(printf '%s\n' "${names[@]}" | sort)); do
     run "sbx.$name, ptrace_scope=1" bash "tests/sbx/$name.sh"
 done
 echo 0 >/proc/sys/kernel/yama/ptrace_scope
-for file in tests/sbx/*.sh; do
-    name=$(basename "$file" .sh)
-    [[ $name == lib* ]] && continue
-    run "sbx.$name" bash "$file"
+for name in "${names[@]}"; do
+    run "sbx.$name" bash "tests/sbx/$name.sh"
 done
 
 printf 'guest: %d checks in %d tests, %d tests failed, %d s\n' "$passed" "$tests" "$failed" "$SECONDS"

@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/efr-kernels
 limit=${EFR_KERNEL_LIMIT:-3600} # seconds a kernel may take
+# EFR_KERNEL_TESTS=NAME,NAME: these of tests/sbx alone, beside the probe
 versions=("$@")
 ((${#versions[@]})) || versions=(6.1 6.12)
 
@@ -101,7 +102,7 @@ boot() { # VERSION
     say "== Linux $1: $package"
     timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nodefaults \
         -no-reboot -display none -monitor none -serial stdio -kernel "$dir"/boot/vmlinuz-* \
-        -initrd "$work/initial.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog" \
+        -initrd "$work/initial.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog${EFR_KERNEL_TESTS:+ efr.tests=$EFR_KERNEL_TESTS}" \
         -drive "file=$disk,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$work/efr.tar,if=virtio,format=raw,readonly=on" \
         -virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \

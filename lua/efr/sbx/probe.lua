@@ -15,8 +15,8 @@ local problems = require "efr.sbx.problems"
 
 local M = {}
 
-M.LAUNCH_MS = 5000 ---@type integer
-M.SELF_TEST_MS = 10000 ---@type integer
+M.LAUNCH_MS = 10000 ---@type integer
+M.SELF_TEST_MS = 20000 ---@type integer
 local CONVERSATION <const> = "probe"
 local DIR_MODE <const> = 448 -- 0700
 local PROGRAM_MODE <const> = 448
