@@ -294,27 +294,24 @@ static int serve(const struct flight *flight)
     }
 }
 
-/* Takes the next notice. False when no process is left that could call. */
-static bool receive(struct flight *flight)
+/* Takes the next notice, or waits for it. Returns 0, or -1 with errno set: EINTR, ENOENT (the
+ * caller was interrupted before we looked), or no process is left that could call. */
+static int receive(struct flight *flight)
 {
     /* The kernel's structure may be longer than ours on a later kernel. */
     union {
         struct seccomp_notif notice;
         char room[512];
     } u;
-    do {
-        memset(&u, 0, sizeof u);
-        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notice) == 0) {
-            flight->id = u.notice.id;
-            flight->tid = (pid_t)u.notice.pid;
-            flight->fd = (int)u.notice.data.args[0];
-            flight->address = u.notice.data.args[1];
-            flight->address_len = (uint32_t)u.notice.data.args[2];
-            return true;
-        }
-        /* ENOENT: the caller was interrupted before we looked. */
-    } while (errno == EINTR || errno == ENOENT);
-    return false;
+    memset(&u, 0, sizeof u);
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notice) < 0)
+        return -1;
+    flight->id = u.notice.id;
+    flight->tid = (pid_t)u.notice.pid;
+    flight->fd = (int)u.notice.data.args[0];
+    flight->address = u.notice.data.args[1];
+    flight->address_len = (uint32_t)u.notice.data.args[2];
+    return 0;
 }
 
 /* Pid 1 looks after the connects in flight in a while. With the lock held. */
@@ -354,9 +351,14 @@ static bool take_flight(struct worker *worker)
 static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
-    while (receive(&worker->flight))
-        if (!take_flight(worker))
-            return NULL;
+    for (;;) {
+        if (receive(&worker->flight) == 0) {
+            if (!take_flight(worker))
+                return NULL;
+        } else if (errno != EINTR && errno != ENOENT) {
+            break;
+        }
+    }
     (void)pthread_mutex_lock(&lock);
     idle--;
     worker->exists = false;
@@ -418,11 +420,9 @@ bool broker_serve(void)
         continue;
     bool started = idle > 0;
     (void)pthread_mutex_unlock(&lock);
-    if (!started) {
-        struct flight flight;
-        if (receive(&flight))
-            answer(flight.id, EAGAIN);
-    }
+    struct flight flight;
+    if (!started && receive(&flight) == 0)
+        answer(flight.id, EAGAIN);
     return started;
 }
 
