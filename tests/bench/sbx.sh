@@ -23,17 +23,20 @@ copies() { # NAME: one call directory for each round, all with the last plan
 
 plan true
 copies one
+same=()
 for ((i = 0; i < 40; i++)); do
     mkdir -p "$W/home/mask$i"
     MOUNTS+=("mask $W/home/mask$i")
+    same+=(--tmpfs "$W/home/mask$i")
 done
 for ((i = 0; i < 20; i++)); do
     mkdir -p "$W/home/root$i"
     MOUNTS+=("root $W/home/root$i")
+    same+=(--bind "$W/home/root$i" "$W/home/root$i")
 done
 plan true
 copies many
-mkdir -m 700 "$W/layers"
+mkdir -p -m 700 "$W/layers"
 LAYERS=(layers "$W/layers" call)
 base=("${MOUNTS[@]}")
 caches() { # NAME KEPT: a plan with 8 caches, of which the first KEPT are kept
@@ -55,9 +58,12 @@ caches kept 8
 
 "$W/bin/spawn_times" "$ROUNDS" \
     "bare true" true -- \
-    "bwrap, same namespaces, one bind" bwrap --unshare-user --unshare-pid --unshare-net \
+    "bwrap, one bind" bwrap --unshare-user --unshare-pid --unshare-net \
     --unshare-ipc --unshare-uts --unshare-cgroup --die-with-parent --cap-drop ALL \
     --ro-bind / / --proc /proc --dev /dev --bind "$W/project" "$W/project" true -- \
+    "bwrap, the same 60 places" bwrap --unshare-user --unshare-pid --unshare-net \
+    --unshare-ipc --unshare-uts --unshare-cgroup --die-with-parent --cap-drop ALL \
+    --ro-bind / / --proc /proc --dev /dev --bind "$W/project" "$W/project" "${same[@]}" true -- \
     "efr-sbx, one root" "$EFR_SBX" run --call-dir "$W/call/one/{}" -- \
     "efr-sbx, 40 masks and 20 roots" "$EFR_SBX" run --call-dir "$W/call/many/{}" -- \
     "and 8 caches, tmp" "$EFR_SBX" run --call-dir "$W/call/tmp/{}" -- \

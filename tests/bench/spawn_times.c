@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_COMMANDS 16
-#define MAX_WORDS 64
+#define MAX_WORDS 512
 
 extern char **environ;
 
