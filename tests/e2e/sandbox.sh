@@ -131,12 +131,19 @@ if [[ $(id -u) == 0 ]]; then
         efr sandbox check | tail -n 1
         efr status | grep ^sandbox
         efr run -- echo contained-$((40+2))
-        kill "$(sed -n "s/.*\"pid\": *\([0-9]*\).*/\1/p" "$1/daemon.json")"' "$tests" "$run" 2>&1) ||
+        end() { kill "$(sed -n "s/.*\"pid\": *\([0-9]*\).*/\1/p" "$1/daemon.json")"; }
+        end "$1"; python3 "$0/e2e/gone.py" 30 "$(sed -n "s/.*\"pid\": *\([0-9]*\).*/\1/p" "$1/daemon.json")"
+        printf "[[projects]]\nid = \"01a22e1f-80f5-7bd6-a18b-0f2d1d675250\"\nroot = \"%s\"\n" "$HOME/dead/p" >>"$HOME/.config/efr/projects.toml"
+        efr sandbox check | sed -n "s/^auto:/check with a dead project:/p"
+        efr status | sed -n "s/^sandbox/status with a dead project/p"
+        end "$1"' "$tests" "$run" 2>&1) ||
         fail "with a dead mount: $out"
     contains "$out" '^control 124$' 'the mount is dead'
     contains "$out" '^auto: ready$' 'check beside a dead mount'
     contains "$out" '^sandbox +ready' 'status beside a dead mount'
     contains "$out" '^contained-42' 'a call beside a dead mount'
+    contains "$out" '^check with a dead project: ready$' 'check beside a dead project'
+    contains "$out" '^status with a dead project +ready' 'status beside a dead project'
 else
     say 'the dead mount needs root and /dev/fuse; it is looked at where the tests run as root'
 fi

@@ -275,7 +275,8 @@ function M.spec(self, opts, nonce, assets)
     trace = function(path) return M.trace(fs, path) end,
     read = function(path, max) return (fs.read_real(path, max)) end,
   }
-  spec.projects = project_roots(app)
+  -- A project may lie on a mount that does not answer.
+  spec.projects = opts.only_own and {} or project_roots(app)
   spec.other_projects = other_projects(app, spec.projects, opts, cwd)
   spec.git_roots, spec.notes = git_roots(app, spec)
   if opts.argv then
