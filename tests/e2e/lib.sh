@@ -42,7 +42,9 @@ new_home() {
     log=$HOME/.local/state/efr/logs/efrd.log
     run=$HOME/.local/state/efr/run
     db=$HOME/.local/share/efr/efr.sqlite
-    PATH=$EFR_BIN:$PATH
+    # Last, unless there is another efr: the tree may lie where everybody writes (/tmp), and efr trusts
+    # no program behind such a directory.
+    if command -v efr >/dev/null; then PATH=$EFR_BIN:$PATH; else PATH=$PATH:$EFR_BIN; fi
     unset TMUX TMUX_PANE
 }
 
