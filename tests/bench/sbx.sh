@@ -36,7 +36,7 @@ for ((i = 0; i < 20; i++)); do
 done
 plan true
 copies many
-mkdir -p -m 700 "$W/layers"
+mkdir -m 700 "$W/layers"
 LAYERS=(layers "$W/layers" call)
 base=("${MOUNTS[@]}")
 caches() { # NAME KEPT: a plan with 8 caches, of which the first KEPT are kept
