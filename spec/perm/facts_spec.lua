@@ -104,6 +104,28 @@ describe("perm.facts", function()
     assert.is_nil(ports.tracked("/gone"))
   end)
 
+  it("asks what git runs on the way to a remote, for lines that go there in their own place", function()
+    local asked
+    local ports = { remote_code = function(dirs)
+      asked = dirs
+      return { state = "dirty", file = "/w/x" }
+    end }
+    local function code(line)
+      asked = nil
+      local known = select(2, collect(line, ports))
+      return known.remote_code, known.remote_part
+    end
+    assert.same({ "dirty", "/w/x" }, { code("git push") })
+    assert.same({ "/w" }, asked)
+    assert.equal("dirty", (code("git fetch origin; ls")))
+    for _, line in ipairs { "git -C /x push", "git --git-dir=/x fetch", "git push $(" } do
+      assert.equal("unknown", (code(line)), line)
+      assert.is_nil(asked)
+    end
+    assert.is_nil(code("git status"))
+    assert.is_nil(code("ls push"))
+  end)
+
   it("counts tracked files through the port", function()
     local fs = disk { ["/"] = { type = "dir" }, ["/w"] = { type = "dir" }, ["/w/.git"] = { type = "dir" },
       ["/w/src"] = { type = "dir" } }

@@ -115,10 +115,12 @@ describe("perm.git_code", function()
     for _, key in ipairs(listed) do
       local value = key:find("url$") and "ext::x" or key:find("^alias") and "!x"
         or key:find("update$") and "!x" or "x"
-      git(("config '%s' '%s'"):format(key, value))
+      local section, subsection, name = key:match("^([^.]*)%.?(.*)%.([^.]*)$")
+      write("p/.git/config", ('%s[%s%s]\n\t%s = "%s"\n'):format(kept, section,
+        subsection ~= "" and (' "%s"'):format(subsection) or "", name, value))
       assert.equal(("dirty: %s of .git/config"):format(key), code())
-      write("p/.git/config", kept)
     end
+    write("p/.git/config", kept)
     assert.equal("clean", code())
   end)
 
@@ -223,6 +225,42 @@ describe("perm.git_code", function()
   it("shows no control character of a key", function()
     git("config 'diff.a\27[2J\xff.textconv' x")
     assert.equal("dirty: diff.a?[2J?.textconv of .git/config", code())
+  end)
+
+  it("tells whether a call could have written what git runs on the way to a remote", function()
+    local function remote(dir)
+      local found = ask("remote", { dir or base .. "/p" })
+      return found.file and found.state .. ": " .. found.file or found.state
+    end
+    local project = "dirty: " .. base .. "/p/"
+    assert.equal("clean", remote())
+    assert.equal("unknown", remote(base .. "/plain"))
+    -- Of a repository that no call writes, everything is the user's.
+    git("config core.sshCommand 'ssh -i key'")
+    write("p/.git/hooks/pre-push", "#!/bin/sh\n", 493)
+    assert.equal("clean", remote())
+    -- Of a project, settings and hooks are floors, but not what they lead to.
+    machine.project_roots = { base .. "/p" }
+    assert.equal("clean", remote())
+    git("config core.sshCommand ./ssh.sh")
+    assert.equal(project .. "./ssh.sh", remote())
+    git("config core.sshCommand ssh")
+    git("config core.hooksPath .husky")
+    shell("mkdir p/.husky p/scripts && ln -s ../scripts/x p/.husky/pre-push && echo > p/scripts/x "
+      .. "&& chmod 755 p/scripts/x && echo > p/.husky/commit-msg && chmod 755 p/.husky/commit-msg")
+    assert.equal(project .. ".husky/pre-push", remote())
+    shell("rm p/.husky/pre-push")
+    assert.equal("clean", remote())
+    -- A repository inside of a project is written like any file of it.
+    shell("git init -q p/nested && git -C p/nested config core.pager less")
+    assert.equal(project .. "nested/.git/config", remote(base .. "/p/nested"))
+    shell("git -C p/nested config --unset core.pager && echo > p/nested/.git/hooks/pre-push "
+      .. "&& chmod 755 p/nested/.git/hooks/pre-push")
+    assert.equal(project .. "nested/.git/hooks/pre-push", remote(base .. "/p/nested"))
+    write("home/.gitconfig", "[core]\n\tsshCommand = /tmp/x\n")
+    assert.equal("dirty: /tmp/x", remote())
+    env.GIT_SSH = "x"
+    assert.equal("unknown", remote())
   end)
 
   it("counts the tracked files of a directory", function()

@@ -146,17 +146,33 @@ return function(request)
 end
 EOM
 cd "$P"
-contains "$(efr send 'look' </dev/null)" 'saw: named' 'a reading line in a clean repository'
+# ask: sends a prompt and waits until it is answered or asks. git has 200 ms to say what it would run, so
+# on a busy machine the prompt is sent again.
+ask() {
+    local left=20 sent
+    while ((left-- > 0)); do
+        efr send 'look' >"$T/out" 2>&1 </dev/null &
+        sent=$!
+        python3 "$tests/e2e/until.py" "$limit" 'saw: |git would run code|does not know' cat "$T/out" ||
+            fail 'no answer and no question'
+        if grep -q 'saw: ' "$T/out"; then
+            wait "$sent" || fail 'efr send'
+            return
+        fi
+        kill -INT "$sent"
+        wait "$sent" || true
+        if grep -q 'git would run code' "$T/out"; then return; fi
+    done
+    fail 'git never answered in time'
+}
+ask
+contains "$(cat "$T/out")" 'saw: named' 'a reading line in a clean repository'
 printf '#!/bin/sh\ntouch %s/ran\n' "$T" >"$T/monitor"
 chmod 755 "$T/monitor"
 git config core.fsmonitor "$T/monitor"
 rm -f "$T/ran"
-efr send 'look again' >"$T/out" 2>&1 </dev/null &
-sent=$!
-python3 "$tests/e2e/until.py" "$limit" 'git would run code: core.fsmonitor of .git/config' cat "$T/out" ||
-    fail 'no question for a repository that runs code'
-kill -INT "$sent"
-wait "$sent" || true
+ask
+contains "$(cat "$T/out")" 'git would run code: core.fsmonitor of .git/config' 'the question'
 [[ ! -e $T/ran ]] || fail 'efr itself ran the planted program'
 git status >/dev/null
 [[ -e $T/ran ]] || fail 'control: git runs the planted program'

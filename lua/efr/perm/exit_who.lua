@@ -145,7 +145,13 @@ local function approver(call, exit, kind)
   end
   if kind.user or exit.user_only then return "user" end
   -- git runs its own code with the user's keys: unknown counts as writable by the sandbox.
-  if exit.git_code and (call.facts.remote_code or "unknown") ~= "clean" then return "user" end
+  if exit.git_code and (call.facts.remote_code or "unknown") ~= "clean" then
+    local part = call.facts.remote_part
+    if part then
+      exit.why = ("%s; git runs %s, which a sandboxed command can write"):format(exit.why, part)
+    end
+    return "user"
+  end
   if is_always(call, exit) then return "rule" end
   return "reviewer"
 end

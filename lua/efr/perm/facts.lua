@@ -28,6 +28,7 @@ local DEEP_MAX <const> = 128
 ---@field tracked table<string, integer>?  tracked files below a directory
 ---@field git_code { state: string, file: string?, key: string? }?  clean, dirty or unknown
 ---@field remote_code string?  the same for what git would run on the way to a remote
+---@field remote_part string?  what a call could have written of it
 ---@field programs { word: string, resolved: string?, builtin: boolean?, untrusted: string? }[]?
 ---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
 ---  may change without a question, or why not; a name that is missing is not trusted
@@ -48,6 +49,7 @@ local DEEP_MAX <const> = 128
 ---@field realpath fun(path: string): string?
 ---@field program fun(word: string): efr.perm.ProgramSearch  what PATH has for a name
 ---@field git_code fun(dirs: string[]): table?  waits for git
+---@field remote_code fun(dirs: string[]): table?  waits for git
 ---@field tracked fun(dir: string): integer?  tracked files below a directory; waits for git
 ---@field hidden_in fun(dir: string): string[]  files below that projects hide for their names
 ---@field changed fun(file: string): boolean  whether the file changed since the turn began
@@ -229,6 +231,42 @@ local function add_git_code(ports, line, item, home, facts)
   if not facts.git_code or found.state ~= "clean" then facts.git_code = found end
 end
 
+-- git's subcommands that run its own code on the way to a remote.
+local REMOTE <const> = {
+  push = true, ["send-pack"] = true, ["send-email"] = true, fetch = true, pull = true,
+  clone = true, ["ls-remote"] = true, remote = true, submodule = true, archive = true,
+}
+-- With these git works in another place than the shell.
+local ELSEWHERE <const> = { "^%-C", "^%-%-git%-dir", "^%-%-work%-tree", "^%-%-namespace" }
+
+local function reaches_remote(command)
+  if command.name ~= "git" then return false end
+  local reaches, elsewhere = false, false
+  for _, word in ipairs(command.words) do
+    local text_of = word.text
+    reaches = reaches or text_of == nil or REMOTE[text_of] == true
+    for _, pattern in ipairs(text_of and ELSEWHERE or {}) do
+      elsewhere = elsewhere or text_of:find(pattern) ~= nil
+    end
+  end
+  return reaches, elsewhere
+end
+
+local function add_remote_code(ports, line, item, home, facts)
+  local any, elsewhere = false, false
+  for _, command in ipairs(ports.remote_code and line_of.found(line) or {}) do
+    local reaches, away = reaches_remote(command)
+    any, elsewhere = any or reaches, elsewhere or reaches and away
+  end
+  if not any then return end
+  local places = line.ast and not elsewhere and line_paths.git_places(line.ast,
+    { cwd = item.cwd, home = home, commands = line_of.found(line) })
+  local found = places and ports.remote_code(places) or UNKNOWN_CODE
+  if not facts.remote_code or found.state ~= "clean" then
+    facts.remote_code, facts.remote_part = found.state, found.file
+  end
+end
+
 ---What a call requires, with what its lines declare, and the facts about it.
 ---@param ports efr.perm.FactPorts
 ---@param requirements table[]  what the tool declared
@@ -254,6 +292,7 @@ function M.collect(ports, requirements, home)
       add_flags(flags, out)
       add_programs(ports, line, facts)
       add_git_code(ports, line, item, home, facts)
+      add_remote_code(ports, line, item, home, facts)
     end
   end
   add_targets(ports, out, facts)
@@ -337,6 +376,7 @@ function M.ports(fs, path_variable, machine, git)
   return {
     hidden_in = hidden_in(fs, machine),
     git_code = of_git and function(dirs) return of_git:code(dirs) end,
+    remote_code = of_git and function(dirs) return of_git:remote(dirs) end,
     tracked = of_git and function(dir) return of_git:tracked(dir) end,
     stat = function(path)
       local info, _, code = fs.stat(path)

@@ -12,6 +12,7 @@
 -- question, since nothing is kept from line to line.
 
 local git_keys = require "efr.perm.git_keys"
+local git_remote = require "efr.perm.git_remote"
 local paths = require "efr.perm.paths"
 
 local M = {}
@@ -375,6 +376,19 @@ function Facts:code(dirs)
   return found
 end
 
+---Whether git's code on the way to a remote could have been written by a call (git_remote).
+---@param dirs string[]
+---@return { state: string, file: string?, key: string? }
+function Facts:remote(dirs)
+  return git_remote.judge({
+    facts = self, taken = self.taken, projects = self.projects, program = self.program,
+    fs = self.fs, run = self.git:within(M.BUDGET_MS),
+    is_plain = environment_is_plain(self.git.env),
+    repository = M.repository, repository_at = repository_at, expand = expand,
+    settings = list_settings, submodules = submodules, dirty = dirty,
+  }, dirs)
+end
+
 ---How many tracked files lie at or below a directory.
 ---@param dir string
 ---@return integer? count  nil: not known
@@ -389,6 +403,12 @@ function Facts:tracked(dir)
     args = { "--literal-pathspecs", "ls-files", "-z", "--", name } }
   if not got or got.code ~= 0 then return nil end
   return select(2, got.out:gsub("%z", ""))
+end
+
+local function reals(fs, list)
+  local out = {}
+  for _, path in ipairs(list) do out[#out + 1] = fs.realpath(path) end
+  return out
 end
 
 ---The facts of one call; answers are kept as long as this object.
@@ -407,7 +427,7 @@ function M.new(deps)
   end
   return setmetatable({
     fs = deps.fs, git = deps.git, home = deps.home, program = deps.program, taken = taken,
-    known = {},
+    known = {}, projects = reals(deps.fs, machine.project_roots or {}),
   }, Facts)
 end
 
