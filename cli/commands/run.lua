@@ -9,15 +9,28 @@ local M = { summary = "run a command of yours in the sandbox" }
 
 -- What the launcher answers when the sandbox could not start.
 local NOT_STARTED <const> = 125
+-- What timeout(1) answers.
+local TIMED_OUT <const> = 124
+local WITH_VALUE <const> = {
+  ["--write"] = true, ["--env"] = true, ["--cache"] = true, ["--timeout"] = true,
+}
+local UNIT_MS <const> = { [""] = 1000, s = 1000, m = 60000, h = 3600000 }
+local MAX_MS <const> = 7 * 86400 * 1000
 
 function M.add(parser)
-  parser:option("--write", "a directory the command may write"):argname("PATH"):count("*")
+  parser:option("--write", "a file or directory the command may write"):argname("PATH"):count("*")
+  parser:flag("--ro", "nothing may be written but /tmp and what --write names")
+  parser:option("--env", "a variable that the sandbox would take away, or a new value of one")
+    :argname("NAME[=VALUE]"):count("*")
+  parser:option("--cache", "what becomes of writes in caches of tools")
+    :choices({ "tmp", "overlay", "readonly" })
+  parser:option("--timeout", "end the command after a time: 90, 90s, 5m, 1h"):argname("TIME")
   parser:argument("command", "the command and its arguments"):args("+")
 end
 
 --- The command's own options are not ours.
 function M.words(args)
-  return words.end_options(args, { ["--write"] = true })
+  return words.end_options(args, WITH_VALUE)
 end
 
 local function absolute(env, cwd, word)
@@ -106,8 +119,16 @@ end
 -- Signals while the command runs: those of the keyboard are the command's, those that end efr
 -- end the command first. When the command stops, efr stops too, so that the shell has its
 -- terminal again; its `fg` wakes both.
-local function watch_signals(ports, child)
+local function watch_signals(ports, child, limit_ms)
   local uv, handles, ended = ports.uv, {}, {}
+  if limit_ms then
+    local timer = assert(uv.new_timer())
+    timer:start(limit_ms, 0, function()
+      ended.timed_out = true
+      child:kill(9) -- the kernel ends everything inside with it
+    end)
+    handles[1] = timer
+  end
   local function watch(name, fn)
     local handle = assert(uv.new_signal())
     handle:start(name, fn)
@@ -130,12 +151,13 @@ local function watch_signals(ports, child)
     for _, handle in ipairs(handles) do
       handle:close()
     end
-    return ended.signal
+    return ended
   end
 end
 
--- Runs the launcher in the foreground and waits. Returns its exit code and the signal that efr got.
-local function execute(env, path, call_dir)
+-- Runs the launcher in the foreground and waits. Returns its exit code, and what else ended it: a
+-- signal that efr got, or the time limit.
+local function execute(env, path, call_dir, limit_ms)
   local ports = env.ports
   local terminal
   for fd = 0, 2 do
@@ -158,11 +180,11 @@ local function execute(env, path, call_dir)
     if not child then
       return resume(nil, err)
     end
-    stop = watch_signals(ports, child)
+    stop = watch_signals(ports, child, limit_ms)
   end)
-  local signal = stop and stop()
+  local ended = stop and stop() or {}
   ports.tty.restore(true)
-  return code, message, signal
+  return code, message, ended
 end
 
 local function print_end(env, result)
@@ -189,6 +211,9 @@ local function ask_daemon(env, link, args, cwd, write)
     argv = env.ports.json.array(args.command),
     cwd = cwd,
     write = write,
+    read_only = args.ro or nil,
+    env = env.ports.json.array(args.env or {}),
+    cache = args.cache,
     hosts = env.ports.json.array({}),
   })
 end
@@ -226,8 +251,27 @@ local function refused(env, message, code, data)
   return nil, message, code, data
 end
 
+-- The time limit in milliseconds, nil for none.
+local function limit_of(word)
+  if not word then
+    return nil
+  end
+  local number, unit = word:match("^(%d+)([smh]?)$")
+  local ms = number and #number < 10 and tonumber(number) * UNIT_MS[unit]
+  if not ms or ms < 1 or ms > MAX_MS then
+    return nil, ("--timeout %s: a time such as 90, 90s, 5m or 1h, at most 168h"):format(word),
+      "EFR_USAGE"
+  end
+  return ms
+end
+
 function M.run(args, env)
-  local link, message, code, data = conn.open(env)
+  local limit_ms, message, code = limit_of(args.timeout)
+  if message then
+    return nil, message, code
+  end
+  local link, data
+  link, message, code, data = conn.open(env)
   if not link then
     return nil, message, code, data
   end
@@ -239,11 +283,14 @@ function M.run(args, env)
   for _, note in ipairs(run.notes or {}) do
     env:warn(note)
   end
-  local exit, signal
-  exit, message, signal = execute(env, run.launcher, run.call_dir)
+  local exit, ended
+  exit, message, ended = execute(env, run.launcher, run.call_dir, limit_ms)
   if not exit then
     env:warn("the sandbox could not start: " .. message)
     exit = NOT_STARTED
+  elseif ended.timed_out then
+    env:warn("the command was ended after " .. args.timeout)
+    exit = TIMED_OUT
   end
   local result
   result, message = link:call("run.end", { run_id = run.run_id, exit_code = exit })
@@ -257,7 +304,7 @@ function M.run(args, env)
     env:warn("the run was not recorded: " .. message)
   end
   link:close()
-  return signal and 128 + signal or exit
+  return ended.signal and 128 + ended.signal or exit
 end
 
 return M

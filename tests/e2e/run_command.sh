@@ -46,6 +46,59 @@ contains "$(cat "$T/err")" -- '--write' 'the way out'
 efr run --write "$HOME/other" -- sh -c 'echo in > made'
 equals "$(cat made)" in 'a write with --write'
 
+# A file, nothing but a file, variables, the time limit.
+printf 'old\n' >file
+efr run --write file -- sh -c 'echo new > file'
+equals "$(cat file)" new 'a write to a granted file'
+rc=0
+efr run --write file -- sh -c 'echo x > beside' 2>"$T/err" || rc=$?
+contains "$rc $(cat "$T/err")" '^[1-9].*Read-only file system' 'a write beside a granted file'
+rc=0
+efr run --write "$HOME/none" -- true 2>"$T/err" || rc=$?
+equals $rc 2 'a grant of a file that is not there'
+rc=0
+efr run --write "$HOME/.zshrc" -- true 2>"$T/err" || rc=$?
+contains "$rc $(cat "$T/err")" '^125.*is protected' 'a grant of a start-up file'
+cd "$P"
+rc=0
+efr run --ro -- sh -c 'echo x > /tmp/mine && cat made && echo x > made' >"$T/out" 2>"$T/err" || rc=$?
+contains "$rc $(cat "$T/err")" '^[1-9].*Read-only file system' 'a write with --ro'
+equals "$(cat "$T/out" made)" $'in\nin' 'reading with --ro'
+cd "$HOME/other"
+efr run --ro -- true </dev/null || fail '--ro needs no question'
+cd "$P"
+export MY_TOKEN=secret MY_AUTH=secret SSH_AUTH_SOCK=/nowhere GOPROXY=https://mirror.test
+# shellcheck disable=SC2016
+show='echo "${MY_TOKEN-none} ${MY_AUTH-none} ${SSH_AUTH_SOCK-none} $GOPROXY ${NEW-none} $TMPDIR"'
+equals "$(efr run -- sh -c "$show")" 'none none none off none /tmp' 'variables'
+equals "$(efr run --env MY_TOKEN --env SSH_AUTH_SOCK --env GOPROXY --env 'NEW=a b=c' -- sh -c "$show")" \
+    'secret none /nowhere https://mirror.test a b=c /tmp' 'variables that were asked for'
+for name in TMPDIR XDG_RUNTIME_DIR=/x EFR_SANDBOX=0 'a b' =; do
+    rc=0
+    efr run --env "$name" -- true 2>"$T/err" || rc=$?
+    [[ $rc != 0 ]] || fail "--env $name was taken"
+    contains "$(cat "$T/err")" 'efr sets it itself' "--env $name"
+done
+rc=0
+efr run --timeout 1 -- sh -c 'trap "" TERM; echo up; sleep 100' >"$T/out" 2>"$T/err" || rc=$?
+equals "$rc $(cat "$T/out")" '124 up' 'the time limit'
+contains "$(cat "$T/err")" 'ended after 1' 'the words for it'
+for time in 0 -1 1d x 999h 99999999999s; do
+    rc=0
+    efr run --timeout="$time" -- true 2>"$T/err" || rc=$?
+    equals $rc 2 "--timeout $time"
+done
+rc=0
+efr run --cache other -- true 2>"$T/err" || rc=$?
+equals $rc 2 'an unknown cache mode'
+mkdir -p "$HOME/.cache/tool"
+efr run --cache overlay -- sh -c 'echo kept > ~/.cache/tool/f'
+equals "$(efr run --cache overlay -- cat "$HOME/.cache/tool/f")" kept 'a kept layer'
+rc=0
+efr run --cache readonly -- sh -c 'echo x > ~/.cache/tool/f' 2>"$T/err" || rc=$?
+contains "$rc $(cat "$T/err")" '^[1-9].*Read-only file system' 'a cache that cannot be written'
+[[ ! -e $HOME/.cache/tool/f ]] || fail 'the real cache was written'
+
 # On a terminal: the question, and the terminal is put back whatever the command leaves behind.
 terminal
 type_line 'cd ~/other; efr run -- sh -c "stty raw -echo; echo raw-$((5+5))"'
@@ -57,3 +110,18 @@ mark
 type_line 'stty -a | tr " " "\n" | grep -x -e -icanon -e -echo; print tty-$((6+6))'
 see 'tty-12'
 lacks "$(tail -c +"$((seen + 1))" "$T/screen" | plain)" '^-(icanon|echo)$' 'the terminal modes'
+
+printf 'import termios\ntermios.tcflow(1, termios.TCOOFF)\n' >"$HOME/other/stop.py"
+# The same for stopped output, and for a launcher that is killed.
+mark
+type_line "efr run --ro -- sh -c 'stty raw -echo; python3 stop.py'; print end-\$((7+7))"
+see 'end-14'
+mark
+type_line 'efr run --ro -- sh -c "stty raw -echo; echo up-\$((8+8)); exec sleep 100"; print over-$((3+3))'
+see 'up-16'
+kill -KILL "$(pgrep -o -f "run --call-dir $HOME/")" || fail 'no launcher'
+see 'over-6'
+mark
+type_line 'stty -a | tr " " "\n" | grep -x -e -icanon -e -echo; print tty-$((9+9))'
+see 'tty-18'
+lacks "$(tail -c +"$((seen + 1))" "$T/screen" | plain)" '^-(icanon|echo)$' 'the modes after a killed launcher'

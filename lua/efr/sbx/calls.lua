@@ -134,6 +134,7 @@ end
 ---@field env_set string[][]?  {name, value}: more variables of the call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
+---@field read_only boolean?  neither projects nor sandbox.write_roots can be written
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it

@@ -178,6 +178,9 @@ local function hidden_files(self, opts)
   search(opts.project_root)
   for _, project in ipairs(app.projects and app.projects:list() or {}) do search(project.root) end
   for _, path in ipairs(opts.extra_write or {}) do search(path) end
+  for _, grant in ipairs(opts.grants or {}) do
+    if grant.kind == "write" then search(grant.path) end
+  end
   kept.key = key
   self.searched = kept
   return globs.targets(out, function(path) return look(app.ports.fs, path) end)
@@ -277,7 +280,8 @@ function M.spec(self, opts, nonce, assets)
   }
   -- A project may lie on a mount that does not answer.
   spec.projects = opts.only_own and {} or project_roots(app)
-  spec.other_projects = other_projects(app, spec.projects, opts, cwd)
+  if opts.read_only then spec.project_root, spec.write_roots = nil, nil end
+  spec.other_projects = opts.read_only and {} or other_projects(app, spec.projects, opts, cwd)
   spec.git_roots, spec.notes = git_roots(app, spec)
   if opts.argv then
     spec.argv = opts.argv

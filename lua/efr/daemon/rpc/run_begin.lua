@@ -1,23 +1,45 @@
 -- run.begin: prepares the user's own command (`efr run`) as a contained call; the client runs the
 -- launcher in its own terminal.
 -- Main thread of efrd; waits.
+--
+-- The user is the approver: what may be written is a grant of this call; masks and floors hold.
 
+local environment = require "efr.sbx.environment"
 local run_surface = require "efr.daemon.run_surface"
 
 local MAX_ARGUMENTS <const> = 4096
 local MAX_ARGUMENT <const> = 131072
+local VARIABLE <const> = "^[%a_][%w_]*$"
 local CONVERSATION <const> = "run" -- one private /tmp for all of them
 
-local function real_roots(app, list)
+local function write_grants(app, list)
   local out = {}
   for i, path in ipairs(list or {}) do
     local real, err = app.ports.fs.realpath(path)
     if not real then
       return nil, ("write root %s: %s"):format(path, err), "invalid"
     end
-    out[i] = real
+    out[i] = { kind = "write", path = real }
   end
   return out
+end
+
+-- Variables that the user asks for: a name to keep, or a name and its value.
+local function split_env(list)
+  local pass, set = {}, {}
+  for _, item in ipairs(list or {}) do
+    local name, value = item:match("^([^=]+)=(.*)$")
+    name = name or item
+    if not name:match(VARIABLE) or environment.matches(environment.FIXED, name) then
+      return nil, ("variable %s: efr sets it itself, or it is no name"):format(name), "invalid"
+    end
+    if value then
+      set[#set + 1] = { name, value }
+    else
+      pass[#pass + 1] = name
+    end
+  end
+  return { pass = pass, set = set }
 end
 
 local function handler(app, session, params)
@@ -28,13 +50,17 @@ local function handler(app, session, params)
   if not cwd then
     return nil, ("directory %s: %s"):format(params.cwd, err), "invalid"
   end
-  local roots, code
-  roots, err, code = real_roots(app, params.write)
-  if not roots then
+  local grants, env, code
+  grants, err, code = write_grants(app, params.write)
+  if not grants then
+    return nil, err, code
+  end
+  env, err, code = split_env(params.env)
+  if not env then
     return nil, err, code
   end
   local project = app.projects:containing(cwd)
-  if not project and #roots == 0 then
+  if not project and #grants == 0 and not params.read_only then
     return nil, cwd .. " is in no project: register it (efr project add) or give --write PATH",
       "invalid"
   end
@@ -42,7 +68,9 @@ local function handler(app, session, params)
   local call
   call, err = app.sandbox:prepare({
     conversation_id = CONVERSATION, call_id = run_id, argv = params.argv, cwd = cwd,
-    project_root = project and project.root, launch = "contained", extra_write = roots,
+    project_root = project and project.root, launch = "contained", grants = grants,
+    read_only = params.read_only, cache_mode = params.cache, env_pass = env.pass,
+    env_set = env.set,
   })
   if not call then
     return nil, err, "conflict"
@@ -68,6 +96,12 @@ return {
     write = {
       type = "list", max = 64, items = { type = "string", min = 1, max = 4096 }, optional = true,
     },
+    read_only = { type = "boolean", optional = true },
+    env = {
+      type = "list", max = 256, items = { type = "string", min = 1, max = MAX_ARGUMENT },
+      optional = true,
+    },
+    cache = { type = "choice", choices = { "tmp", "overlay", "readonly" }, optional = true },
   },
   handler = handler,
 }
