@@ -54,6 +54,11 @@ return function(request)
   elseif text == "last" then
     if request.call == 0 then return shell("echo /tmp >.git/commondir") end
     return { text = "the model is done" }
+  elseif text == "late" then
+    if request.call == 0 then
+      return { calls = { { name = "shell", input = { command = "cat ~/p/gate; echo /tmp >.git/commondir", timeout_seconds = 1 } } } }
+    end
+    return { text = r.output:find("still runs", 1, true) and "it goes on" or "WRONG late: " .. r.output }
   elseif text == "fine" then
     if request.call == 0 then return shell("git checkout -q -b b && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two; echo x >f; git stash -q -u; git stash list | wc -l") end
     return { text = r.output:find("1\n", 1, true) and not r.output:find("quarantine", 1, true) and "fine" or "WRONG fine: " .. r.output }
@@ -104,6 +109,19 @@ rm -rf "$place" "$P/sub" "$P/build.rs" "$P/deep"
 # ---- ordinary git says nothing ----
 equals "$(efr new -- fine 2>"$T/err")" fine 'ordinary work'
 lacks "$(cat "$T/err")" 'quarantine|later'
+
+# ---- a command that goes on after its call, and its turn ----
+mkfifo gate
+equals "$(efr new -- late 2>"$T/err")" 'it goes on' 'a call that ran into its timeout'
+equals "$(places | wc -l)" 0 'quarantine directories while it runs'
+echo >gate
+python3 "$tests/e2e/until.py" "$limit" entries.json find "$HOME/.local/state/efr/sandbox" -path '*/quarantine/*' ||
+    fail 'what a command planted after its call is not in quarantine'
+id=$(efr history | head -n 1 | cut -d' ' -f1)
+python3 "$tests/e2e/until.py" "$limit" 'moved to quarantine: ~/p/.git/commondir' efr history "$id" ||
+    fail 'the history does not show what was planted after the end of a turn'
+[[ ! -e .git/commondir ]] || fail 'a planted file is there'
+rm -rf gate "$(dirname "$(places)")"
 
 # ---- efr run ----
 plant="echo /tmp >.git/commondir; echo all: >Makefile; exit 7"
