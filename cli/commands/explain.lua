@@ -102,7 +102,8 @@ end
 -- A past call -----------------------------------------------------------------------------------
 
 local function past(env, args, call_id)
-  local link, message, code, data = conn.open(env)
+  local tty = env:is_tty(0) and env.ports.sys.ttyname(0) or nil
+  local link, message, code, data = conn.open(env, { tty = tty })
   if not link then
     return nil, message, code, data
   end

@@ -1,8 +1,8 @@
 #!/bin/bash
 # efr explain: a line without a daemon (text, JSON, many lines at once, mode, directory, rules of the
-# configuration), a past call through the daemon, and that both give the same reasons. A read-only line
-# runs in cautious with no question, whatever the user's aliases say. Not covered: what each line means
-# (spec/perm).
+# configuration), a past call through the daemon (by its id, and the newest of a terminal), and that both give the
+# same reasons. A read-only line runs in cautious with no question, whatever the user's aliases say. Not covered:
+# what each line means (spec/perm).
 . "$(dirname "$0")/lib.sh"
 new_home
 config cautious
@@ -100,3 +100,15 @@ expect "the same reasons" "$(efr explain --json "$call" | field 'd["reasons"]')"
     "$(efr explain --json 'cat a.txt | wc -l' | field 'd["reasons"]')"
 efr explain 0199a0b0-0000-7000-8000-0000000000ff 2>"$T/err" && fail "an unknown call was explained"
 contains "$(cat "$T/err")" 'does not know this call' 'the failure'
+
+# The newest call of a terminal, with no word more.
+terminal
+type_line "cd $P"
+type_line 'efr explain'
+see 'this terminal has no conversation'
+type_line ', go'
+see 'done in'
+mark
+type_line 'efr explain; print rc-$?'
+see 'rc-0'
+contains "$(tail -c +"$((seen + 1))" "$T/screen" | plain)" 'cat a.txt \| wc -l' "the terminal's newest call"

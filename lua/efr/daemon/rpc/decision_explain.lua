@@ -6,6 +6,8 @@ local list = require "efr.util.list"
 
 local FORGOTTEN <const> = "efrd does not know this call; it keeps the decisions of the newest 256 "
   .. "calls since it started"
+local NONE <const> = "efrd remembers no call of this conversation; it keeps the decisions of the "
+  .. "newest 256 calls since it started"
 
 -- The shape of the protocol, with the rest of what explains a decision beside it.
 local function view(app, data)
@@ -33,7 +35,7 @@ local function handler(app, session, params)
   end
   local data = app.conversations:decision(id, params.call_id)
   if not data then
-    return nil, FORGOTTEN, "not_found"
+    return nil, params.call_id and FORGOTTEN or NONE, "not_found"
   end
   return view(app, data)
 end
