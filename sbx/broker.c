@@ -26,8 +26,8 @@
 #define MAX_IN_FLIGHT 256
 #define MAX_WORKERS (MAX_IN_FLIGHT + 1) /* the last one refuses */
 #define MIN_WORKERS 2
-#define WATCH_MS                                                                         \
-    10 /* how late an interrupted connect is noticed: the kernel does not tell */
+/* How late an interrupted connect is noticed: the kernel does not tell. */
+#define WATCH_MS 10
 #define THREAD_STACK_BYTES 131072UL
 #define WAKE_SIGNAL SIGUSR1
 
@@ -47,7 +47,8 @@ struct flight {
     size_t address_len;
 };
 
-/* A thread that waits for a connect or serves one. The flight is its own; the rest is behind the lock. */
+/* A thread that waits for a connect or serves one. The flight is its own; the rest is behind
+ * the lock. */
 struct worker {
     bool exists;
     bool busy;
