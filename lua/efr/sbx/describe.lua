@@ -238,6 +238,17 @@ local function limits_of(config)
   }
 end
 
+-- Projects of the call. One may lie on a mount that does not answer, so a probe looks at none.
+local function add_projects(app, spec, opts)
+  spec.projects = opts.only_own and {} or project_roots(app)
+  spec.other_projects = {}
+  if opts.read_only then
+    spec.project_root, spec.write_roots = nil, nil
+  else
+    spec.other_projects = other_projects(app, spec.projects, opts, spec.cwd)
+  end
+end
+
 ---The whole description of a contained call.
 ---@param self table  the calls of the daemon
 ---@param opts efr.sbx.CallOptions
@@ -278,10 +289,7 @@ function M.spec(self, opts, nonce, assets)
     trace = function(path) return M.trace(fs, path) end,
     read = function(path, max) return (fs.read_real(path, max)) end,
   }
-  -- A project may lie on a mount that does not answer.
-  spec.projects = opts.only_own and {} or project_roots(app)
-  if opts.read_only then spec.project_root, spec.write_roots = nil, nil end
-  spec.other_projects = opts.read_only and {} or other_projects(app, spec.projects, opts, cwd)
+  add_projects(app, spec, opts)
   spec.git_roots, spec.notes = git_roots(app, spec)
   if opts.argv then
     spec.argv = opts.argv
