@@ -26,8 +26,10 @@ int landlock_abi(void);
  * kernel knows more. A capped ABI is no older kernel: nothing else changes. */
 void landlock_cap(int max_abi);
 
+#define LANDLOCK_ERRATUM_MOVED 3
+
 /* Whether this kernel finds the rules of a directory that was moved out of its mount meanwhile
- * (erratum 3 is fixed). Where it does not, the read-only mounts hold the write fence. */
+ * (erratum 3 is fixed; a kernel that tells no errata counts as open). Where it does not, the read-only mounts hold the write fence. */
 bool landlock_sees_moved_directories(void);
 
 /* A rule set that handles every right of the ABI (at least min_abi), with the scopes where

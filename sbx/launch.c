@@ -101,6 +101,8 @@ static void check_before(struct plan *plan)
     stage("landlock");
     int abi = landlock_abi();
     report.landlock_abi = abi < 0 ? 0 : abi;
+    report.landlock_erratum =
+        landlock_sees_moved_directories() ? 0 : LANDLOCK_ERRATUM_MOVED;
     if (abi < 2)
         die("Landlock is off or too old (ABI %d, 2 is needed: Linux 5.19, "
             "lsm=...,landlock)",

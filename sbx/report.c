@@ -83,6 +83,8 @@ static size_t encode(const struct report *report, char *out)
     used = add_field(out, used, report->nonce);
     used = add_number(out, used, "started", report->started);
     used = add_number(out, used, "landlock_abi", report->landlock_abi);
+    if (report->landlock_erratum)
+        used = add_number(out, used, "landlock_erratum", report->landlock_erratum);
     if (report->exit_code >= 0)
         used = add_number(out, used, "exit_code", report->exit_code);
     if (report->signal)

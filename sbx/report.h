@@ -12,6 +12,7 @@ struct report {
         *nonce;   /* borrowed; NULL until the plan was read: then no result is written */
     bool started; /* the command was executed */
     int landlock_abi;        /* of this kernel; 0: not looked at yet */
+    int landlock_erratum;    /* number of one that is open here; 0: none */
     int exit_code;           /* -1: none */
     int signal;              /* 0: none */
     char setup_error[1024];  /* the sandbox was not built */

@@ -117,7 +117,7 @@ end
 
 local function collect(env, calls, max_abi)
   local report = probe.run(calls, { max_abi = max_abi })
-  local list = warnings.collect(calls)
+  local list = warnings.collect(calls, report)
   local function add(text, fix)
     list[#list + 1] = { text = text, fix = fix }
   end

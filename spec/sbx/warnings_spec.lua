@@ -3,10 +3,11 @@ require "spec.helper"
 local warnings = require "efr.sbx.warnings"
 
 describe("sbx.warnings", function()
-  local calls, settings, projects, stats, uid, launcher
+  local calls, settings, projects, stats, uid, launcher, report
 
   before_each(function()
     settings, projects, stats, uid, launcher = {}, {}, {}, 1000, {}
+    report = {}
     calls = {
       home = "/home/u",
       launcher = { describe = function() return launcher end },
@@ -27,7 +28,7 @@ describe("sbx.warnings", function()
 
   local function texts()
     local out = {}
-    for i, warning in ipairs(warnings.collect(calls)) do out[i] = warning.text end
+    for i, warning in ipairs(warnings.collect(calls, report)) do out[i] = warning.text end
     return table.concat(out, "\n")
   end
 
@@ -56,6 +57,8 @@ describe("sbx.warnings", function()
     end, "sandbox.env_keep keeps MY_TOKEN" },
     ["a launcher in the data root"] = { function() launcher.warning = "the copy lies elsewhere" end,
       "the copy lies elsewhere" },
+    ["an erratum of the kernel"] = { function() report.landlock_erratum = 3 end,
+      "this kernel has erratum 3 of Landlock" },
     ["root"] = { function() uid = 0 end, "efr runs as root" },
   }) do
     it("warns of " .. name, function()

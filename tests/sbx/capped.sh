@@ -36,6 +36,10 @@ for abi in 2 3 4 6 99; do
     used "EFR_SBX_MAX_ABI=$abi means nothing to what ships" "$ABI"
     unset EFR_SBX_MAX_ABI
 done
+plan true
+EFR_SBX_TEST_UNSAFE=erratum "$W/bin/efr-sbx-unsafe" run --call-dir "$CALL" </dev/null
+STATUS=$? OUT=$(tr '\0' ' ' <"$CALL/result")
+expect "an open erratum is in the result" 0 "* landlock_abi $ABI landlock_erratum 3 exit_code 0 *"
 for abi in 1 0; do
     capped "$W/bin/efr-sbx" --max-abi $abi
     expect "--max-abi $abi is below what a call needs" 125 \

@@ -15,8 +15,8 @@
 #define CAP_VARIABLE "EFR_SBX_MAX_ABI"
 #define STOP_VARIABLE "EFR_SBX_STOP_AT"
 
-static const char *const FORMS[] = {"continue", "path",      "no-landlock",
-                                    "wait",     "subvolume", "disk-layers"};
+static const char *const FORMS[] = {"continue",  "path",    "no-landlock", "wait",
+                                    "subvolume", "erratum", "disk-layers"};
 
 bool unsafe_form(const char *name)
 {

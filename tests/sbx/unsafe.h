@@ -4,7 +4,7 @@
  * EFR_SBX_TEST_UNSAFE in the environment names the form: continue (the broker checks, then the
  * kernel goes on with the caller's own connect), path (it checks a descriptor, then connects by
  * the path), no-landlock, subvolume (two files of one btrfs with the same inode number are the
- * same), disk-layers (overlays as on a kernel whose tmpfs has no user attributes), or wait (as
+ * same), erratum (an open erratum of Landlock), disk-layers (overlays as on a kernel whose tmpfs has no user attributes), or wait (as
  * it ships). In each, the broker waits a moment between check and use, so that a race is met on
  * a busy machine too. By itself (then every check is as it ships, with no wait) or beside a
  * form: EFR_SBX_MAX_ABI=N caps the Landlock ABI; EFR_SBX_STOP_AT=WHO:STAGE (WHO: launcher, init,

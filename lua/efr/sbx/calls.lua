@@ -179,7 +179,9 @@ end
 ---@field launcher string?  path of efr-sbx; a direct call has none
 ---@field notes string[]?  what this call cannot do, for its result
 
-local NUMBERS <const> = { started = true, exit_code = true, signal = true, landlock_abi = true }
+local NUMBERS <const> = {
+  started = true, exit_code = true, signal = true, landlock_abi = true, landlock_erratum = true,
+}
 local TEXTS <const> = { nonce = true, setup_error = true, launch_error = true }
 
 ---Parses a result file. Strict: any defect is an error.
@@ -216,6 +218,7 @@ end
 ---@field setup_error string?  the sandbox was not built; nothing ran
 ---@field launch_error string?  the command could not be executed
 ---@field landlock_abi integer?
+---@field landlock_erratum integer?  number of one that is open on this kernel
 ---@field cwd string?  where the line ended
 ---@field exports table<string, string>?  what the hidden shell may take over
 ---@field state_error string?  why the state for later calls is the old one

@@ -67,6 +67,7 @@ local MAY_SKIP <const> = { cache_write = true } -- without a cache there is noth
 ---@field fix string?
 ---@field backend string?
 ---@field landlock_abi integer?
+---@field landlock_erratum integer?
 ---@field checks efr.sbx.Check[]
 ---@field launch_us integer?  of the whole self-test, from outside
 ---@field disabled boolean?  by the settings
@@ -254,7 +255,7 @@ local function judge_launch(calls, call, text)
     local said = text:match("efr%-sbx: ([^\n]+)")
     return unavailable(calls, "launch: " .. (said or err))
   end
-  report.landlock_abi = result.landlock_abi
+  report.landlock_abi, report.landlock_erratum = result.landlock_abi, result.landlock_erratum
   if result.setup_error then
     report.checks = {}
     return unavailable(calls, result.setup_error, report)

@@ -55,8 +55,9 @@ end
 
 ---What to warn of.
 ---@param calls table
+---@param report efr.sbx.Report?  of a probe
 ---@return {text: string, fix: string?}[]
-function M.collect(calls)
+function M.collect(calls, report)
   local app, out = calls.app, {}
   local home = app.ports.fs.realpath(calls.home) or calls.home
   local function add(text, fix) out[#out + 1] = { text = text, fix = fix } end
@@ -66,6 +67,10 @@ function M.collect(calls)
   kept_secrets(app, add)
   local launcher = calls.launcher:describe().warning
   if launcher then add(launcher, "another EFR_RUNTIME_DIR") end
+  if report and report.landlock_erratum then
+    add(("this kernel has erratum %d of Landlock: the read-only mounts alone keep writes out of a "
+      .. "directory that is moved meanwhile"):format(report.landlock_erratum), "a newer kernel")
+  end
   if app.ports.sys.getuid() == 0 then
     add("efr runs as root: a command has no capability, and more places are hidden")
   end
