@@ -22,6 +22,10 @@ local ROWS = {
   { "x a:b http://c:1/d n=e", "r /w/a:b, r /w/b, r /w/e, r /w/http://c:1/d, r /w/n=e" },
   { "x 'a b' \"c\"d\\ e", "r /w/a b, r /w/cd e" },
   { "./x ../y", "r /w/../y, r /w/./x" },
+  -- A tilde is expanded last, behind braces and variables.
+  { "cat ~{root,x}/a", "t ?" }, { "cat {~,b}root/a", "r /w/broot/a, t ?" }, { "cat ~'root'/a", "t ?" },
+  { "for x in root; do cat ~$x/a; done", "t ?" }, { "cat {~,b}/a", "r /w/b/a, t ?" },
+  { "cat ${HOME}root/a ~/'a'", "r /home/u/a, r /home/uroot/a" },
   { "cat $x", "t ?" }, { "cat a$x", "t ?" }, { "cat ~root/a", "t ?" }, { "cat $(ls)", "r /w, t ?" },
   { "x -$y", "t ?" }, { "x a{b,c} d{1..2}", "r /w/ab, r /w/ac, r /w/d1, r /w/d2" },
   -- Nothing declared.

@@ -7,6 +7,8 @@ local shell = require "efr.perm.shell"
 local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 local RUN = [==[
+cat ~/{a,b}
+for x in ~/b; do cat $x/a; done
 ls
 ls -la --color=auto ~/p/app
 ls *.c src/**/*.h
@@ -136,6 +138,12 @@ ls -d *(/) *(.om[1,3])
 ]==]
 
 local ASK = [==[
+cat ~{root,x}/.ssh/id_rsa
+cat {~,x}root/.ssh/id_rsa
+cat ~'root'/.ssh/id_rsa
+for x in root; do cat ~$x/.ssh/id_rsa; done
+for x in ~{root,x}; do cat $x/.ssh/id_rsa; done
+cd ~{root,x}
 tail -f log
 tail -F log
 tail -n 5 --follow=name log

@@ -176,7 +176,7 @@ local function add(field, part, scope)
   if part.t == "glob" then return add_glob(field, part, wide) end
   if part.t == "tilde" then
     if (part.name or "") ~= "" or field.text ~= "" then return nil, "character" end
-    field.text = "~"
+    field.text, field.tilde = "~", true
     return true
   end
   local adder = wide and ADDERS[part.t]
@@ -187,7 +187,8 @@ end
 -- Brace expansion ------------------------------------------------------------------------------
 
 local function copy(field)
-  return { text = field.text, glob = field.glob, front = field.front, unknown = field.unknown }
+  return { text = field.text, glob = field.glob, front = field.front, unknown = field.unknown,
+    tilde = field.tilde }
 end
 
 local function letters(part)
@@ -247,6 +248,7 @@ local function add_braces(fields, part, scope)
       if one.text:sub(1, 1) == "-" and item.glob then return nil, "glob" end
       one.front = one.front or (one.text == "" and item.front) or nil
       one.glob = one.glob or item.glob
+      one.tilde = one.tilde or (one.text == "" and item.tilde) or nil
       one.text = one.text .. item.text
       out[#out + 1] = one
     end
@@ -255,6 +257,11 @@ local function add_braces(fields, part, scope)
 end
 
 -- Words ----------------------------------------------------------------------------------------
+
+-- zsh expands a tilde last: `~{root,x}` and `~$name` are directories of users.
+local function names_user(field)
+  return field.tilde and field.text:find("^~[^/]") ~= nil
+end
 
 -- A backslash at the end of a line joins two lines anywhere in a word, also inside a name.
 local function is_joined(word)
@@ -288,6 +295,7 @@ function M.strict(word)
     local ok, construct = add(field, part, nil)
     if not ok then return nil, construct end
   end
+  if names_user(field) then return nil, "character" end
   return field
 end
 
@@ -327,6 +335,7 @@ function M.wide(word, scope)
     end
   end
   for _, field in ipairs(fields) do
+    if names_user(field) then return nil, "character" end
     if field.unknown then field.text = nil end
   end
   return fields

@@ -14,6 +14,7 @@
 --     process  it is a `<(...)`: a descriptor, no path of its own
 --     splits it may become several words: an unquoted `$(...)`
 --     user   it starts with `~name` or another form whose directory is not known
+--     tilde  what it starts with is a tilde of the line
 
 local M = {}
 
@@ -71,6 +72,8 @@ local ADD <const> = {
   lit = function(word, part) add(word, part.s, true) end,
   glob = function(word, part)
     word.glob = true
+    -- In braces a tilde at the start is read as a pattern, and is a directory all the same.
+    if word.shape == "" and part.s:sub(1, 1) == "~" then word.user = true end
     add(word, part.s, true)
   end,
   qual = function(word, part)
@@ -80,6 +83,7 @@ local ADD <const> = {
   tilde = function(word, part)
     local name = part.name or ""
     if name == "" then word.home = true else word.user = true end
+    word.tilde = word.shape == "" or nil
     add(word, "~" .. name, true)
   end,
   process = function(word, part)
@@ -108,7 +112,9 @@ end
 
 local function append(word, other)
   local out = copy(word)
-  if out.shape == "" then out.home, out.user = other.home, other.user end
+  if out.shape == "" then
+    out.home, out.user, out.tilde = other.home, other.user, other.tilde
+  end
   if not out.open and not out.glob then out.fixed = out.fixed .. other.fixed end
   out.shape = out.shape .. other.shape
   out.splits, out.dots = out.splits or other.splits, out.dots or other.dots
@@ -175,6 +181,13 @@ function resolve(node, vars)
   return words
 end
 
+-- zsh expands a tilde last: `~{root,x}` and `~$name` are directories of users.
+local function judge_tilde(word)
+  if word.tilde and word.home and word.shape:find("^~[^/]") then
+    word.home, word.user = nil, true
+  end
+end
+
 ---Whether a word of the AST is one part of plain text.
 ---@param node table
 ---@return boolean
@@ -206,6 +219,7 @@ function M.resolve(node, vars)
   local words = resolve(node, vars)
   for _, word in ipairs(words) do
     word.node = node
+    judge_tilde(word)
     if not word.open then word.text = word.shape end
   end
   return words

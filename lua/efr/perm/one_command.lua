@@ -35,7 +35,8 @@ local function is_named(word)
   for i = 2, #word.parts do
     if word.parts[i].t ~= "lit" then return false end
   end
-  return true
+  -- A tilde before anything else is the directory of a user.
+  return word.parts[2] == nil or word.parts[2].s:sub(1, 1) == "/"
 end
 
 -- `{}` of find is text, whatever options braces have.
