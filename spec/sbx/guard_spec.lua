@@ -7,6 +7,7 @@ if not package.preload["efr.fs"] then return end
 local async = require "efr.util.async"
 local guard_of = require "efr.sbx.guard"
 local list = require "efr.util.list"
+local look = require "efr.sbx.guard.look"
 local plants = require "spec.sbx.guard_plants"
 local rules = require "efr.sbx.guard.rules"
 local scan = require "efr.sbx.guard.scan"
@@ -22,7 +23,7 @@ describe("sbx.guard", function()
   for _, key in ipairs(require("efr.config.sections.sandbox").keys) do
     defaults["sandbox." .. key.name] = key.default
   end
-  local max_entries = scan.MAX_ENTRIES
+  local max_entries, settled_ns = scan.MAX_ENTRIES, look.SETTLED_NS
   local base, project, guard, errors, calls
 
   local function shell(line, dir)
@@ -108,7 +109,7 @@ describe("sbx.guard", function()
   end)
 
   after_each(function()
-    scan.MAX_ENTRIES = max_entries
+    scan.MAX_ENTRIES, look.SETTLED_NS = max_entries, settled_ns
     os.execute(("chmod -R u+rwX '%s'"):format(base))
     assert(ports.fs.rmtree(base))
   end)
@@ -288,6 +289,52 @@ describe("sbx.guard", function()
     shell("chmod u+w sub/.git/hooks")
   end)
 
+  -- Plants again whenever something was moved out of a hooks directory, so often.
+  local function replanting(times)
+    local real = ports.dir.open
+    guard.app.ports.dir = { open = function(path)
+      local dir, err, code = real(path)
+      if not dir or not path:find("/hooks$") then return dir, err, code end
+      local proxy = setmetatable({}, {
+        __index = function(_, name)
+          return function(_, ...)
+            local found = table.pack(dir[name](dir, ...))
+            if name == "move" and times > 0 then
+              times = times - 1
+              assert(ports.fs.write_atomic(path .. "/pre-commit", "again " .. times))
+            end
+            return table.unpack(found, 1, found.n)
+          end
+        end,
+        __close = function() dir:close() end,
+      })
+      return proxy
+    end }
+  end
+
+  it("looks again after it moved something", function()
+    shell("git init -q sub")
+    replanting(2)
+    local report = call("echo evil >sub/.git/hooks/pre-commit")
+    assert.same({ { path = "sub/.git/hooks/pre-commit", rule = "hook_planted", quarantined = true } },
+      summary(report))
+    assert.is_false(exists("sub/.git/hooks/pre-commit"))
+    assert.equal(3, #report.place.entries)
+    guard.app.ports.dir = ports.dir
+    -- The newest goes back; the older ones find its place taken.
+    assert.equal(2, #guard:restore(report.place))
+    assert.equal("again 0", ports.fs.read_file(project .. "/sub/.git/hooks/pre-commit"))
+  end)
+
+  it("says that something comes back as often as it is moved", function()
+    shell("git init -q sub")
+    replanting(1000)
+    local report = call("echo evil >sub/.git/hooks/pre-commit")
+    assert.same({ { path = "sub/.git/hooks/pre-commit", rule = "hook_planted",
+      error = "it comes back as often as it is moved" } }, summary(report))
+    assert.equal(guard_of.ROUNDS, #report.place.entries)
+  end)
+
   -- Files that run code later ---------------------------------------------------------------------
 
   it("names the files that run code later and were changed", function()
@@ -323,13 +370,13 @@ describe("sbx.guard", function()
   -- Cost ------------------------------------------------------------------------------------------
 
   it("grows with the entries of a project, and no more than by its limits", function()
-    local count = 0
+    local count, by_name = 0, {}
     local real = ports.dir.open
     local function counting(dir)
       return setmetatable({}, {
         __index = function(_, name)
           return function(_, ...)
-            count = count + 1
+            count, by_name[name] = count + 1, (by_name[name] or 0) + 1
             if name == "open" then
               local sub, err, code = dir:open(...)
               return sub and counting(sub), err, code
@@ -359,5 +406,14 @@ describe("sbx.guard", function()
     assert.is_true(second - first > 0)
     assert.is_true(math.abs((third - second) / (second - first) - 1.5) < 0.2,
       ("%d, %d, %d"):format(first, second, third))
+    -- What did not change is not read again: of 300 directories and files only the stamps are
+    -- looked at.
+    look.SETTLED_NS = -1
+    before()
+    by_name = {}
+    before()
+    assert.is_true(by_name.list < 10, tostring(by_name.list))
+    assert.is_nil(by_name.read)
+    assert.is_true(by_name.stat > 600)
   end)
 end)

@@ -162,7 +162,8 @@ local function settle(watch, hit, change)
 end
 
 -- Deals with the hits of one round. Returns whether something moved, so that it must look again.
-local function deal_with(watch, hits, report)
+-- In the last look nothing is moved any more: what is there then came back each time.
+local function deal_with(watch, hits, report, is_last)
   local moved = false
   for _, hit in ipairs(hits) do
     local name = hit.rule .. "\0" .. hit.path
@@ -171,7 +172,11 @@ local function deal_with(watch, hits, report)
       change = { path = hit.path, rule = hit.rule, key = hit.key }
       report.by_name[name], report.changes[#report.changes + 1] = change, change
     end
-    if hit.quarantine and settle(watch, hit, change) then moved = true end
+    if hit.quarantine and is_last then
+      change.quarantined, change.error = nil, "it comes back as often as it is moved"
+    elseif hit.quarantine and settle(watch, hit, change) then
+      moved = true
+    end
   end
   return moved
 end
@@ -210,9 +215,9 @@ function Watch:after(cwd)
   local report = { changes = {}, by_name = {} }
   self.touched, self.place, self.looks = {}, nil, self.looks + 1
   local now
-  for _ = 1, M.ROUNDS do
+  for round = 1, M.ROUNDS + 1 do
     now = take(self, cwd or self.call.cwd)
-    if not deal_with(self, hits_of(self, now), report) then break end
+    if not deal_with(self, hits_of(self, now), report, round > M.ROUNDS) then break end
   end
   if now.unsure and not self.first.unsure then
     table.insert(report.changes, { path = self.roots[1], rule = "too_much_to_check" })
