@@ -98,7 +98,7 @@ assert sorted(e["from"] for e in entries) == sorted(project + "/" + n for n in (
 assert sorted([e["to"] for e in entries] + ["entries.json"]) == sorted(os.listdir(place))
 assert os.stat(place + "/" + [e["to"] for e in entries if "pre-commit" in e["from"]][0]).st_mode & 0o777 == 0o751
 EOF
-id=$(efr history | head -n 1 | cut -d' ' -f1)
+id=$(efr history | sed -n '1s, .*,,p')
 past=$(efr history "$id")
 contains "$past" 'moved to quarantine: ~/p/.git/commondir'
 contains "$past" 'keep the git settings that the last command changed: ~/p/.git/commondir \(commondir in main git dir\); moved'
@@ -117,7 +117,7 @@ equals "$(places | wc -l)" 0 'quarantine directories while it runs'
 echo >gate
 python3 "$tests/e2e/until.py" "$limit" entries.json find "$HOME/.local/state/efr/sandbox" -path '*/quarantine/*' ||
     fail 'what a command planted after its call is not in quarantine'
-id=$(efr history | head -n 1 | cut -d' ' -f1)
+id=$(efr history | sed -n '1s, .*,,p')
 python3 "$tests/e2e/until.py" "$limit" 'moved to quarantine: ~/p/.git/commondir' efr history "$id" ||
     fail 'the history does not show what was planted after the end of a turn'
 [[ ! -e .git/commondir ]] || fail 'a planted file is there'
