@@ -32,8 +32,8 @@ stop() {
     kill "$HOST" && wait "$HOST" 2>/dev/null
 }
 
-unsafe() { # FORM MODE
-    plan "$W/bin/socket_race" "$2" "$SOCK" $rounds "$OWN"
+unsafe() { # FORM MODE ROUNDS
+    plan "$W/bin/socket_race" "$2" "$SOCK" "$3" "$OWN"
     OUT=$(EFR_SBX_TEST_UNSAFE=$1 "$W/bin/efr-sbx-unsafe" run --call-dir "$CALL" 2>&1 </dev/null)
     STATUS=$?
 }
@@ -42,10 +42,10 @@ race() { # MODE UNSAFE-FORM...
     shift
     sbx "$W/bin/socket_race" "$mode" "$SOCK" $rounds "$OWN"
     expect "race: $mode" 0 "$mode: 0 escapes, both sides seen"
-    unsafe wait "$mode"
+    unsafe wait "$mode" $rounds
     expect "race: $mode, with a moment between check and use" 0 "$mode: 0 escapes, both sides seen"
     for form in "$@"; do
-        unsafe "$form" "$mode"
+        unsafe "$form" "$mode" 20000 # it ends at the first escape
         expect "race: $mode (control: $form gets out)" 1 "$mode: 1 escapes*"
     done
 }
