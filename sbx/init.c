@@ -6,6 +6,7 @@
 #include "caps.h"
 #include "channel.h"
 #include "command.h"
+#include "deletes.h"
 #include "landlock.h"
 #include "mount.h"
 #include "ns.h"
@@ -29,6 +30,8 @@
 #define MIN_LANDLOCK_ABI 2
 
 static int status_fd = -1;
+static int deletes_fd = -1;
+static const struct overlays *overlays; /* borrowed */
 
 static void send_message(int kind, int value, const char *text)
 {
@@ -141,6 +144,17 @@ static void confine_self(const struct plan *plan)
         die_errno("seccomp");
 }
 
+/* The layers are read once nothing can write there any more. */
+static void list_deletes(void)
+{
+    if (deletes_fd < 0 || overlays->made_count == 0)
+        return;
+    (void)kill(-1, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        continue;
+    deletes_write(overlays, deletes_fd);
+}
+
 static void command_changed(pid_t command, int status)
 {
     (void)command;
@@ -152,6 +166,7 @@ static void command_changed(pid_t command, int status)
         send_message(MESSAGE_KILLED, WTERMSIG(status), "");
     else
         send_message(MESSAGE_EXITED, WEXITSTATUS(status), "");
+    list_deletes();
     _exit(0); /* the kernel ends every process of the namespace with its pid 1 */
 }
 
@@ -219,6 +234,8 @@ void init_run(const struct init_args *args)
     struct mount_result mounts = {0};
     sigset_t all;
     status_fd = args->status_fd;
+    deletes_fd = args->deletes_fd;
+    overlays = &mounts.overlays;
     die_sink(fail);
     stage("start");
     die_with_launcher(args->lifeline_fd);

@@ -15,6 +15,7 @@ struct init_args {
     int status_fd;           /* write end: messages to the launcher */
     int lifeline_fd; /* read end: a byte continues a stopped command, the end ends all */
     int records_fd;  /* becomes descriptor 3 of the command, or -1 */
+    int deletes_fd;  /* where pid 1 lists what was deleted from caches, or -1 */
     int terminal_fd; /* 0..2, or -1 */
     const char *terminal; /* its path on the host, or NULL */
     bool foreground;      /* the launcher's group has the terminal: the command gets it */

@@ -109,9 +109,9 @@ static void check_before(struct plan *plan)
             abi);
 }
 
-static int make_records(void)
+static int make_memory_file(const char *name)
 {
-    int fd = memfd_create("efr-records", MFD_CLOEXEC);
+    int fd = memfd_create(name, MFD_CLOEXEC);
     if (fd < 0)
         die_errno("memfd_create");
     return fd;
@@ -206,12 +206,15 @@ static int run_plan(const struct plan *plan)
     char terminal[128];
     int status[2];
     int lifeline[2];
-    struct init_args args = {.plan = plan, .records_fd = -1, .gid = getegid()};
+    struct init_args args = {
+        .plan = plan, .records_fd = -1, .deletes_fd = -1, .gid = getegid()};
     stage("start");
     (void)sigprocmask(SIG_SETMASK, NULL, &args.mask);
     find_terminal(&args, terminal, sizeof terminal);
     if (plan->records)
-        args.records_fd = make_records();
+        args.records_fd = make_memory_file("efr-records");
+    if (plan->layers)
+        args.deletes_fd = make_memory_file("efr-deletes");
     if (pipe2(status, O_CLOEXEC) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         die_errno("pipe");
     stage("tool caches");
@@ -230,6 +233,7 @@ static int run_plan(const struct plan *plan)
     (void)close(lifeline[0]);
     follow(&args, status[0], lifeline[1], child);
     report_records(&report, args.records_fd);
+    report_deletes(&report, args.deletes_fd);
     if (report.setup_error[0])
         say("efr-sbx: setup failed: %s", report.setup_error);
     if (report.launch_error[0])

@@ -8,7 +8,6 @@
 
 #include "mount_dev.h"
 #include "mount_util.h"
-#include "overlay.h"
 #include "util.h"
 
 #include <fcntl.h>
@@ -36,8 +35,7 @@ struct builder {
     int tmp_dir;          /* O_PATH of the backing directory of /tmp, on its own mount */
     int assets;           /* detached clone or -1 */
     int replay;           /* the same */
-    struct overlays overlays;
-    unsigned int masks; /* bodies with places inside that were made */
+    unsigned int masks;   /* bodies with places inside that were made */
     struct mount_result *result;
 };
 
@@ -140,7 +138,7 @@ static void open_sources(struct builder *b)
             kind == MOUNT_SOCKET)
             open_source(b, place);
     }
-    overlays_open(&b->overlays, b->plan);
+    overlays_open(&b->result->overlays, b->plan);
     CLEANUP_FD int tmp = open_real(AT_FDCWD, b->plan->tmp, O_DIRECTORY);
     if (tmp < 0)
         die_errno("open %s", b->plan->tmp);
@@ -317,7 +315,8 @@ static void attach_overlay(struct builder *b, size_t index)
     CLEANUP_FD int target = open_real(AT_FDCWD, path, O_DIRECTORY);
     if (target < 0)
         die_errno("open %s", path);
-    CLEANUP_FD int body = overlays_make(&b->overlays, b->pool, place->entry, lower);
+    CLEANUP_FD int body =
+        overlays_make(&b->result->overlays, b->pool, place->entry, lower);
     if (body < 0)
         return;
     mount_attach(body, target, path);

@@ -5,6 +5,7 @@
 #ifndef EFR_SBX_MOUNT_H
 #define EFR_SBX_MOUNT_H
 
+#include "overlay.h"
 #include "plan.h"
 
 #include <stdbool.h>
@@ -33,6 +34,7 @@ struct mount_result {
     int root_fd;    /* rule set places for Landlock, below */
     int *write_fds; /* owned; O_PATH of every writable place */
     size_t write_count;
+    struct overlays overlays;
 };
 
 /* Builds everything. terminal is the path of the call's terminal as the launcher sees it, or

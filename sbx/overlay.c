@@ -90,8 +90,10 @@ int overlays_lock(const struct plan *plan)
 void overlays_open(struct overlays *overlays, const struct plan *plan)
 {
     *overlays = (struct overlays){.plan = plan, .base = -1, .disk = -1, .memory = -1};
-    if (plan->layers)
-        overlays->base = open_base(plan);
+    if (!plan->layers)
+        return;
+    overlays->base = open_base(plan);
+    overlays->made = xcalloc(plan->mount_count, sizeof *overlays->made);
 }
 
 static int make_dir(int dir, const char *name, mode_t mode)
@@ -241,7 +243,9 @@ int overlays_make(struct overlays *o, int pool, const struct plan_mount *entry, 
     if (fs_info.f_flag & ST_NOEXEC)
         attrs |= MOUNT_ATTR_NOEXEC;
     int made = fsmount(fs, FSMOUNT_CLOEXEC, attrs);
-    if (made < 0)
+    int kept = fcntl(lower, F_DUPFD_CLOEXEC, 0);
+    if (made < 0 || kept < 0)
         die_errno("overlay on %s", entry->path);
+    o->made[o->made_count++] = (struct overlay_made){entry->path, kept, steal_fd(&upper)};
     return made;
 }

@@ -8,12 +8,21 @@
 
 #include "plan.h"
 
+/* An overlay that was made. */
+struct overlay_made {
+    const char *path; /* borrowed from the plan */
+    int lower;        /* O_PATH */
+    int upper;        /* O_PATH */
+};
+
 struct overlays {
     const struct plan *plan; /* borrowed */
     int base;                /* O_PATH of LAYERS, -1 without overlays */
     int pool;                /* borrowed; the call's tmpfs */
     int disk;                /* LAYERS, writable, -1 until it is needed */
-    int memory;         /* where layers of this call are made, -1 until it is needed */
+    int memory; /* where layers of this call are made, -1 until it is needed */
+    struct overlay_made *made; /* owned; for what looks at the layers later */
+    unsigned int made_count;
     unsigned int count; /* of those */
 };
 

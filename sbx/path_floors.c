@@ -75,9 +75,10 @@ static void add_directory(struct plan *plan, const char *entry)
     if (!real || stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
         return;
     const struct plan_mount *over = cover(plan, real);
-    if (!is_writable(over))
+    bool in_overlay = over && over->kind == MOUNT_OVERLAY;
+    if (!is_writable(over) && !in_overlay)
         return;
-    if (strcmp(over->path, real) == 0)
+    if (!in_overlay && strcmp(over->path, real) == 0)
         die("%s is in PATH, so it cannot be a write root", real);
     if (plan_add_floor(plan, real) < 0)
         die("too many directories in PATH");

@@ -1,6 +1,7 @@
 /* See report.h. */
 #include "report.h"
 
+#include "deletes.h"
 #include "util.h"
 
 #include <fcntl.h>
@@ -40,24 +41,34 @@ void report_started(struct report *report)
         die_errno("create started");
 }
 
-void report_records(const struct report *report, int records_fd)
+static void keep(const struct report *report, int from, const char *name, off_t max_bytes)
 {
-    if (records_fd < 0)
+    if (from < 0)
         return;
-    /* The command shares the file's offset, so the offset is where its stream ends. It can
-     * lie about it, but only about its own records. */
-    off_t len = lseek(records_fd, 0, SEEK_CUR);
+    off_t len = lseek(from, 0, SEEK_CUR);
     if (len <= 0)
         return;
-    if (len > RECORDS_MAX_BYTES)
-        len = RECORDS_MAX_BYTES;
+    if (len > max_bytes)
+        len = max_bytes;
     CLEANUP_FREE char *bytes = xcalloc(1, (size_t)len);
-    if (lseek(records_fd, 0, SEEK_SET) < 0)
+    if (lseek(from, 0, SEEK_SET) < 0)
         return;
-    ssize_t got = read_full(records_fd, bytes, (size_t)len);
-    CLEANUP_FD int fd = create(report, "records");
+    ssize_t got = read_full(from, bytes, (size_t)len);
+    CLEANUP_FD int fd = create(report, name);
     if (fd < 0 || got < 0 || write_all(fd, bytes, (size_t)got) < 0)
-        say("efr-sbx: the records of this call could not be kept");
+        say("efr-sbx: the %s of this call could not be kept", name);
+}
+
+void report_records(const struct report *report, int records_fd)
+{
+    /* The command shares the file's offset, so the offset is where its stream ends. It can
+     * lie about it, but only about its own records. */
+    keep(report, records_fd, "records", RECORDS_MAX_BYTES);
+}
+
+void report_deletes(const struct report *report, int deletes_fd)
+{
+    keep(report, deletes_fd, "deletes", DELETES_MAX_BYTES);
 }
 
 static size_t add_field(char *out, size_t used, const char *text)

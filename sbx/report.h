@@ -29,6 +29,9 @@ void report_started(struct report *report);
  * the reader sees no end and drops all. records_fd < 0: nothing. */
 void report_records(const struct report *report, int records_fd);
 
+/* Copies the list of what was deleted from caches into the file deletes, when there is one. */
+void report_deletes(const struct report *report, int deletes_fd);
+
 /* Writes the result last, by a rename. Returns the exit status of the launcher. */
 int report_finish(const struct report *report);
 

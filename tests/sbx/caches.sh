@@ -73,6 +73,10 @@ for how in memory disk kept; do
     inside bash -ec "cd '$C'; rm -r old full; test ! -e old; mkdir old; test -z \"\$(ls -A old)\"
         echo x >old/file; mv old new; cat new/file; rm -r new"
     expect "$how: directories of the real one are removed, made anew and renamed" 0 "x"
+    if [ "$(tr '\0' ' ' <"$CALL/deletes")" = "efr-deletes 1 cache $C gone full gone old end " ] ||
+        [ "$(tr '\0' ' ' <"$CALL/deletes")" = "efr-deletes 1 cache $C gone old gone full end " ]; then
+        ok "$how: and are listed"
+    else OUT=$(tr '\0' ' ' <"$CALL/deletes") bad "$how: the list of what was deleted"; fi
     unchanged "after removals"
     [ $how != kept ] || { rm -rf "$W/layers/cache/kept/upper" && kept_dirs; }
     inside bash -ec "cd '$C/old'; ln file again; ln -s file sym; echo 2 >again; cat file sym link
@@ -84,6 +88,13 @@ os.chdir('$C/old'); os.setxattr('deep/file', 'user.efr', b'1'); assert os.getxat
 os.rename('deep/file', 'up'); os.mkfifo('pipe'); open('deep/new', 'w').close()
 fd = os.open('sparse', os.O_RDWR | os.O_CREAT); os.pwrite(fd, b'x', 10 << 20); assert os.fstat(fd).st_size == (10 << 20) + 1"
     expect "$how: attributes, a rename out of a directory, a fifo, a sparse file" 0 ""
+    [ $how != kept ] || { rm -rf "$W/layers/cache/kept/upper" && kept_dirs; }
+    inside bash -ec "cd '$C'; rm old/deep/file; rm -r full/of; mkdir full/of; touch x y; rm x; mkfifo p
+        (setsid sh -c 'while :; do rm -f old/hard; echo >old/hard; done' &)"
+    OUT=$(tr '\0' ' ' <"$CALL/deletes")
+    expect "$how: what was deleted is listed, what was made anew is counted" 0 "efr-deletes 1 cache $C *gone old/deep/file *other 1 end "
+    inside true
+    if [ $how != kept ] && [ -e "$CALL/deletes" ]; then bad "$how: a list without a delete"; else ok "$how: nothing, no list"; fi
     inside python3 -c "
 import sqlite3, mmap
 db = sqlite3.connect('$C/x.db'); assert db.execute('pragma journal_mode=wal').fetchone()[0] == 'wal'
@@ -194,6 +205,14 @@ OUT=$("${own[@]}" sh -c "mount -t tmpfs none '$C/full' && echo x >'$C/full/host'
     exec '$W/bin/efr-sbx' run --call-dir '$CALL'" 2>&1 </dev/null)
 STATUS=$?
 expect "a cache with mounts of the host stays read-only" 2 "host*Read-only*"
+
+# Directories on the launcher's own PATH are read-only in a cache.
+mkdir -p "$C/tool/bin"
+fields tmp
+plan sh -c "echo x >'$C/tool/x'; echo x >'$C/tool/bin/x'"
+OUT=$(PATH=$PATH:$C/tool/bin "$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </dev/null)
+STATUS=$?
+expect "a directory on PATH in a cache is read-only" 2 "*tool/bin/x*Read-only*"
 
 # Variables of caches that would lead to a place that cannot be written.
 fields tmp
