@@ -56,6 +56,9 @@ int efr_fs_check_private_dir(const char *path, struct efr_err *err);
  * path is no error. */
 int efr_fs_rmtree(const char *path, struct efr_err *err);
 
+/* The same for an entry of an open directory. name is one component. */
+int efr_fs_rmtree_at(int dir_fd, const char *name, struct efr_err *err);
+
 /* "file", "dir", "link", "socket", "fifo", "char" or "block". */
 const char *efr_fs_type_name(mode_t mode);
 

@@ -165,6 +165,26 @@ static int walk_all(struct walk *walk)
     return 0;
 }
 
+/* fd is the directory of name and is taken over; path names the whole in messages. */
+static int remove_below(int fd, const char *name, const char *path, struct efr_err *err)
+{
+    struct walk walk = {.fd = fd};
+    enum step step = remove_entry(&walk, name);
+    int rc = step == STEP_FAILED || (step == STEP_DOWN && walk_all(&walk) != 0) ? -1 : 0;
+    if (rc != 0)
+        rc = efr_err_errno(err, errno, "remove %s", path);
+    finish(&walk);
+    return rc;
+}
+
+int efr_fs_rmtree_at(int dir_fd, const char *name, struct efr_err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return efr_err_errno(err, errno, "remove %s", name);
+    return remove_below(fd, name, name, err);
+}
+
 int efr_fs_rmtree(const char *path, struct efr_err *err)
 {
     char parent[4096];
@@ -182,13 +202,8 @@ int efr_fs_rmtree(const char *path, struct efr_err *err)
     const char *dir = slash == parent ? "/" : slash ? parent : ".";
     if (slash && slash != parent)
         *slash = '\0';
-    struct walk walk = {.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (walk.fd < 0)
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
         return errno == ENOENT ? 0 : efr_err_errno(err, errno, "remove %s", path);
-    enum step step = remove_entry(&walk, name);
-    int rc = step == STEP_FAILED || (step == STEP_DOWN && walk_all(&walk) != 0) ? -1 : 0;
-    if (rc != 0)
-        rc = efr_err_errno(err, errno, "remove %s", path);
-    finish(&walk);
-    return rc;
+    return remove_below(fd, name, path, err);
 }

@@ -251,6 +251,18 @@ static int dir_remove_(lua_State *L)
     return push_done(L, unlinkat(self->fd, name, 0), "remove", name);
 }
 
+/* dir:remove_tree(name): whatever it is, with all below */
+static int dir_remove_tree_(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = check_name(L, 2);
+    if (self->fd < 0)
+        return luax_push_closed(L);
+    struct efr_err err;
+    return luax_push_ok(L, efr_fs_rmtree_at(self->fd, name, &err), &err);
+}
+
 /* dir:readlink(name) -> target */
 static int dir_readlink_(lua_State *L)
 {
@@ -308,10 +320,19 @@ static int dir_tostring(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"close", dir_close_}, {"create", dir_create_},     {"list", dir_list_},
-    {"mkdir", dir_mkdir_}, {"move", dir_move_},         {"open", dir_open_at},
-    {"read", dir_read_},   {"readlink", dir_readlink_}, {"remove", dir_remove_},
-    {"stat", dir_stat_},   {"symlink", dir_symlink_},   {NULL, NULL},
+    {"close", dir_close_},
+    {"create", dir_create_},
+    {"list", dir_list_},
+    {"mkdir", dir_mkdir_},
+    {"move", dir_move_},
+    {"open", dir_open_at},
+    {"read", dir_read_},
+    {"readlink", dir_readlink_},
+    {"remove", dir_remove_},
+    {"remove_tree", dir_remove_tree_},
+    {"stat", dir_stat_},
+    {"symlink", dir_symlink_},
+    {NULL, NULL},
 };
 
 static const luaL_Reg meta[] = {

@@ -153,6 +153,17 @@ local function result_rows(call, cols)
   return out
 end
 
+-- Space that a call freed in caches, each a line.
+local function freed_rows(out, call, cols)
+  local freed = type(call.sandbox) == "table" and call.sandbox.freed
+  for _, words in ipairs(type(freed) == "table" and freed or {}) do
+    if type(words) == "string" then
+      local line = rows.safe((words:gsub("\n", " ")))
+      out[#out + 1] = { { "  " }, { rows.cut(line, cols - 2), "muted" } }
+    end
+  end
+end
+
 --- Rows of a finished call (committed once).
 --- @param ctx {cols: integer, home: string?, diff_lines: integer}
 function M.finished_rows(call, ctx)
@@ -173,6 +184,7 @@ function M.finished_rows(call, ctx)
     rows.extend(out, tail_rows(call.output or call.tail, ctx.cols))
   end
   rows.extend(out, result_rows(call, ctx.cols))
+  freed_rows(out, call, ctx.cols)
   local changed = not with_diff and changes.summary_row(call.changes, ctx.home)
   if changed then
     out[#out + 1] = changed

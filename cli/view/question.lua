@@ -16,6 +16,7 @@ local TITLE <const> = {
   edit = "allow this edit",
   apply_patch = "allow this patch",
   settings = "allow this change of the settings",
+  cache_delete = "delete this in the real cache, too",
 }
 
 local SURFACE_TITLE <const> = "keep the git settings that the last command changed"

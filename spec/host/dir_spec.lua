@@ -116,6 +116,20 @@ describe("efr.dir", function()
     end
   end)
 
+  it("removes a tree, follows no link, and takes what is missing as removed", function()
+    assert(fs.mkdirs(base .. "/tree/a/b", 448))
+    assert(fs.mkdirs(base .. "/kept/in", 448))
+    assert(fs.symlink(base .. "/kept", base .. "/tree/a/link"))
+    assert(fs.chmod(base .. "/tree/a/b", 0))
+    local all <close> = assert(dir.open(base))
+    assert.is_true(all:remove_tree("tree"))
+    assert.is_nil(fs.lstat(base .. "/tree"))
+    assert.is_truthy(fs.lstat(base .. "/kept/in"))
+    assert.is_true(all:remove_tree("tree"))
+    assert.has_error(function() all:remove_tree("kept/in") end)
+    assert.has_error(function() all:remove_tree("..") end)
+  end)
+
   it("can be closed twice, and says that it is", function()
     local one = assert(dir.open(base))
     one:close()
@@ -123,7 +137,7 @@ describe("efr.dir", function()
     assert.equal("efr.dir (closed)", tostring(one))
     for _, call in ipairs {
       { "open", "top" }, { "stat", "top" }, { "list", "top", 1 }, { "read", "x", 1 },
-      { "create", "x", "", 1 }, { "mkdir", "x", 1 }, { "remove", "x" }, { "readlink", "x" },
+      { "create", "x", "", 1 }, { "mkdir", "x", 1 }, { "remove", "x" }, { "remove_tree", "x" }, { "readlink", "x" },
       { "symlink", "x", "y" }, { "move", "x", top, "y" },
     } do
       assert.equal("EFR_CLOSED", code_of(one[call[1]](one, table.unpack(call, 2))))

@@ -235,7 +235,9 @@ local function new_tools(world)
           return { output = "[the sandbox could not start: " .. r.setup_error .. "]",
             is_error = true }
         end
-        return { output = r.output, exit_code = r.exit_code, is_error = r.exit_code ~= 0 }
+        local notes = table.concat(r.notes or {}, "\n")
+        return { output = (r.output or "") .. notes, exit_code = r.exit_code,
+          is_error = r.exit_code ~= 0 }
       end },
     { name = "look", description = "d", schema = { type = "object" },
       declare = function() return {} end,
@@ -361,7 +363,15 @@ function M.new(opts)
       prepare = function(_, spec)
         world.prepared[#world.prepared + 1] = spec
         if world.refuse_sandbox then return nil, world.refuse_sandbox, "EFR_SANDBOX" end
-        return { cleanup = function() spec.cleaned = true end }
+        return {
+          cleanup = function() spec.cleaned = true end,
+          deletes = function() return world.deletes or {} end,
+          apply_deletes = function(_, list)
+            world.applied = list
+            return table.unpack(world.freed, 1, 3)
+          end,
+          refuse_deletes = function(_, list) world.refused = list end,
+        }
       end,
     },
     guard = new_guard(world),

@@ -6,6 +6,7 @@
 -- Policy: a contained call whose sandbox could not be made is an error and never runs outside. The
 -- surface guard looks before and after each one.
 
+local cache_deletes = require "efr.conv.cache_deletes"
 local surface = require "efr.conv.surface"
 local trusted = require "efr.perm.trusted"
 
@@ -43,13 +44,16 @@ local function forget_sudo(turn, call)
   return before and after and "both" or before and "before" or after and "after" or nil
 end
 
--- What the model reads behind the output: what the call could not do, and what it left.
-local function notes_of(turn, call, watch, prepared)
+-- What the model reads behind the output: what the call could not do, what it left, and what it
+-- deleted in caches.
+local function notes_of(turn, call, watch, run)
   local notes = surface.after(turn, call, watch, turn.conv.shell_cwd)
-  for i, note in ipairs(prepared.notes or {}) do
+  for i, note in ipairs(run.prepared.notes or {}) do
     table.insert(notes, i, ("[efr: %s]"):format(note))
   end
-  return notes
+  if run.outcome ~= "finished" then return notes end
+  local more = cache_deletes.offer(turn, call, run.prepared)
+  return table.move(more, 1, #more, #notes + 1, notes)
 end
 
 ---Runs a line for a decided call.
@@ -108,9 +112,10 @@ function M.run(turn, call, opts)
   call.no_shell = result.no_shell
   call.setup_error = not result.no_shell and result.setup_error or nil
   if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
-  if not result.left_running then prepared:cleanup() end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
-  if watch then result.notes = notes_of(turn, call, watch, prepared) end
+  local run = { prepared = prepared, outcome = result.outcome }
+  if watch then result.notes = notes_of(turn, call, watch, run) end
+  if not result.left_running then prepared:cleanup() end
   return result
 end
 

@@ -98,6 +98,14 @@ function Dir:move(name, other, new_name) end
 ---@return string? code
 function Dir:remove(name) end
 
+---Removes whatever it is, with all below; no link is followed, and a mount below is EXDEV. What is
+---missing is no error.
+---@param name string
+---@return true? ok
+---@return string? err
+---@return string? code
+function Dir:remove_tree(name) end
+
 function Dir:close() end
 
 return M

@@ -9,6 +9,7 @@
 
 local async = require "efr.util.async"
 local caches = require "efr.sbx.caches"
+local deletes = require "efr.sbx.deletes"
 local describe = require "efr.sbx.describe"
 local explain = require "efr.sbx.explain"
 local launcher_of = require "efr.sbx.launcher"
@@ -25,6 +26,7 @@ local FILE_MODE <const> = 384 -- 0600
 local MODES <const> = { editor = 448 } -- of files in `in/`
 local NONCE_BYTES <const> = 16
 local RESULT_BYTES <const> = 1024 * 1024
+local DELETES_BYTES <const> = 384 * 1024
 local TIDY_US <const> = 6 * 3600 * 1000000
 local NAME <const> = "^[%w][%w_.-]*$"
 
@@ -74,6 +76,7 @@ local function write_plan(self, opts, call)
     assets, err, code = write_inside(self, call.dir, opts)
     if not assets then return nil, err, code end
   end
+  call.opts, call.assets = opts, assets
   spec, err, code = describe.spec(self, opts, call.nonce, assets)
   if not spec then return nil, err, code end
   call.notes = spec.notes
@@ -239,6 +242,65 @@ function Call:result()
   return out
 end
 
+local function deletes_env(calls)
+  return { open = calls.app.ports.dir.open, pause = function() async.sleep(1) end }
+end
+
+-- A list, checked against what the settings and the disk say now.
+local function check_deletes(call, found)
+  local calls = call.calls
+  local spec, err = describe.spec(calls, call.opts, call.nonce, call.assets)
+  if not spec then return nil, err end
+  local fields, mounts, _
+  fields, err, _, mounts = plan.build(spec)
+  if not fields then return nil, err end
+  return deletes.check(found, mounts, calls.app.ports.text.is_utf8)
+end
+
+---What the call deleted in its view of caches that is still there, each {list, bytes}; without what
+---was refused before, and without lists that must not be carried out. Waits.
+---@return {list: efr.sbx.Deletes, bytes: integer}[]
+function Call:deletes()
+  local calls, out = self.calls, {}
+  local bytes = calls.app.ports.fs.read_file(self.dir .. "/deletes", DELETES_BYTES)
+  local refused = calls.refused[self.conversation_id] or {}
+  for _, found in ipairs(bytes and deletes.parse(bytes) or {}) do
+    local names = {}
+    for _, name in ipairs(found.names) do
+      if not refused[found.cache .. "/" .. name] then names[#names + 1] = name end
+    end
+    found.names = names
+    local list, err = check_deletes(self, found)
+    if list then
+      local there, size = deletes.measure(deletes_env(calls), list)
+      if #there.names > 0 then out[#out + 1] = { list = there, bytes = size } end
+    else
+      calls.app.log:part("sandbox"):info("deletes in %s stay private: %s", found.cache, err)
+    end
+  end
+  return out
+end
+
+---Deletes what was allowed in the real cache. Waits.
+---@param list efr.sbx.Deletes
+---@return integer count
+---@return integer bytes
+---@return string? err  the first failure
+function Call:apply_deletes(list)
+  local checked, err = check_deletes(self, list)
+  if not checked then return 0, 0, err end
+  return deletes.apply(deletes_env(self.calls), checked)
+end
+
+---Notes that a list was not allowed: it is not raised again in the conversation.
+---@param list efr.sbx.Deletes
+function Call:refuse_deletes(list)
+  local all = self.calls.refused
+  local refused = all[self.conversation_id] or {}
+  all[self.conversation_id] = refused
+  for _, name in ipairs(list.names) do refused[list.cache .. "/" .. name] = true end
+end
+
 ---Removes the directory of the call and its layers.
 function Call:cleanup()
   local calls, id = self.calls, self.conversation_id
@@ -255,7 +317,7 @@ end
 ---@param conversation_id string
 function Calls:forget(conversation_id)
   self.state:forget(conversation_id)
-  self.inside_cwds[conversation_id] = nil
+  self.inside_cwds[conversation_id], self.refused[conversation_id] = nil, nil
 end
 
 ---Cleans up what calls kept, in the background: at the start, and at most every 6 hours.
@@ -334,8 +396,8 @@ end
 function M.new(app, opts)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, home = home, searched = {}, runs = {}, live = {}, probes = 0, wanted = 0,
-    state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
+    app = app, home = home, searched = {}, runs = {}, live = {}, refused = {}, probes = 0,
+    wanted = 0, state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
     launcher = launcher_of.new(app, opts),
   }, Calls)
 end

@@ -11,7 +11,7 @@ local function sandbox_of(call)
   if call.launch ~= "contained" or call.name ~= "shell" or call.no_shell then return nil end
   return {
     confined = not call.setup_error, setup_error = call.setup_error,
-    surface_changes = call.surface and call.surface.changes,
+    surface_changes = call.surface and call.surface.changes, freed = call.freed,
   }
 end
 
