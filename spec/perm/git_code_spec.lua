@@ -114,7 +114,7 @@ describe("perm.git_code", function()
     local kept = assert(ports.fs.read_file(base .. "/p/.git/config", 65536))
     for _, key in ipairs(listed) do
       local value = key:find("url$") and "ext::x" or key:find("^alias") and "!x"
-        or key:find("update$") and "!x" or "x"
+        or key:find("update$") and "!x" or key:find("pretty") and "%G?" or "x"
       local section, subsection, name = key:match("^([^.]*)%.?(.*)%.([^.]*)$")
       write("p/.git/config", ('%s[%s%s]\n\t%s = "%s"\n'):format(kept, section,
         subsection ~= "" and (' "%s"'):format(subsection) or "", name, value))

@@ -6,7 +6,8 @@ local list = require "efr.util.list"
 local function runs(key, value) return git_keys.runs_code({ key = key, value = value }) end
 
 -- A value that counts for each pattern of the table.
-local MATCHING = { ["^[%w+.-]+::"] = "ext::sh -c x", ["^!"] = "!program", ["^[!-]"] = "-c x=y z" }
+local MATCHING = { ["^[%w+.-]+::"] = "ext::sh -c x", ["^!"] = "!program", ["^[!-]"] = "-c x=y z",
+  ["%%[-+ ]?G"] = "%h %G?" }
 
 local function example(rule) return rule.matches and assert(MATCHING[rule.matches]) or "program" end
 
@@ -16,8 +17,8 @@ describe("perm.git_keys", function()
     it("knows " .. name, function()
       assert.is_true(runs(name, example(rule)))
       assert.is_true(runs(name:upper(), example(rule)))
-      assert.are.equal(not (rule.unless or rule.matches) or rule.unless["true"] == nil,
-        runs(name, nil))
+      local off = rule.matches or rule.unless and rule.unless["true"]
+      assert.are.equal(not off, runs(name, nil))
       local section, variable = name:match("^(.*)%.(.*)$")
       assert.is_false(runs(section .. ".x" .. variable, "program"))
       for value in pairs(rule.unless or {}) do

@@ -7,6 +7,8 @@ local shell = require "efr.perm.shell"
 local CLEAN = { git_code = { state = "clean" }, found = calls.FOUND }
 
 local RUN = [==[
+git log --format='%h %an' -S signature -- src/*.c
+git diff --stat HEAD~1
 cat ~/{a,b}
 for x in ~/b; do cat $x/a; done
 ls
@@ -138,6 +140,19 @@ ls -d *(/) *(.om[1,3])
 ]==]
 
 local ASK = [==[
+git log --show-signature
+git show --show-sig HEAD
+git log --format='%h %G?'
+git log '--pretty=%+GS'
+git --no-pager log --format='%(describe)% GK'
+git tag -l --format='%(signature:grade)'
+git branch --sort=-signature
+git stash list --format='%G?'
+file -bp a
+file --preserve a
+journalctl --image=a
+systemctl status --image=a
+lspci -M
 cat ~{root,x}/.ssh/id_rsa
 cat {~,x}root/.ssh/id_rsa
 cat ~'root'/.ssh/id_rsa

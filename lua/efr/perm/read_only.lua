@@ -50,6 +50,25 @@ local function git_problem(facts)
   return "efr does not know whether git's configuration here runs code"
 end
 
+-- Signatures: git asks gpg or ssh-keygen, which reads what the commit's author wrote, makes files
+-- in the user's keyring and may ask a key server.
+local SIGNATURES <const> = { "%%[-+ ]?G", "%(%*?signature", "^%-%-sort=.*signature" }
+
+local function checks_signatures(command)
+  for _, word in ipairs(command.words) do
+    for _, pattern in ipairs(SIGNATURES) do
+      if word.text and word.text:find(pattern) then return true end
+    end
+  end
+  return false
+end
+
+-- Why a git line of a row may run a program.
+local function git_runs(command, facts)
+  if checks_signatures(command) then return "git would check signatures with gpg" end
+  return git_problem(facts)
+end
+
 ---Why the shell may run something else than the program of that name; nil: it does not.
 ---@param command table
 ---@param facts table?
@@ -76,7 +95,7 @@ function M.row(command, facts)
   end
   for _, row in ipairs(known) do
     if matching.command(row, command) then
-      local problem = row.git and git_problem(facts) or M.untrusted(command, facts)
+      local problem = row.git and git_runs(command, facts) or M.untrusted(command, facts)
       if problem then return nil, problem end
       return row
     end

@@ -9,6 +9,9 @@ local SWITCH <const> = {
   yes = true, on = true, off = true,
 }
 
+-- A format that shows who signed a commit: git asks gpg or ssh-keygen.
+local SIGNER <const> = "%%[-+ ]?G"
+
 return {
   -- section.variable
   plain = {
@@ -25,6 +28,8 @@ return {
     ["diff.external"] = {},
     ["gpg.program"] = {},
     ["include.path"] = {},
+    ["log.showsignature"] = { unless = OFF },
+    ["format.pretty"] = { matches = SIGNER },
     ["uploadpack.packobjectshook"] = {},
     ["sendemail.sendmailcmd"] = {},
     ["sendemail.tocmd"] = {},
@@ -67,6 +72,7 @@ return {
     credential = {},
     protocol = {},
     alias = { matches = "^[!-]" },
+    pretty = { matches = SIGNER },
     pager = { unless = SWITCH },
   },
 }

@@ -11,18 +11,20 @@
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
 -- OUT` writes; `date TIME` sets the clock; printf of zsh runs what its numbers contain; jq takes
 -- `-1,env` as its program, and with --run-tests those of a file; lspci -q asks a server and keeps a
--- file of the answers; `command -v -x` runs a program of the name `-v`.
+-- file of the answers, and -M lets it drive the bus; `file -p` sets times; --image mounts one; git
+-- asks gpg about signatures; `command -v -x` runs a program of the name `-v`.
 
 local SYSTEMCTL <const> =
   "status|list-units|list-unit-files|is-active|is-enabled|is-failed|cat"
 local GIT <const> = "status|diff|log|show|rev-parse|ls-files|blame"
+local GIT_FORBID <const> = { "--output", "--show-signature" }
 local BRANCH_WRITES <const> = {
   "-d", "-D", "--delete", "-m", "-M", "--move", "-c", "-C", "--copy", "-f", "--force", "-u",
   "--set-upstream-to", "--unset-upstream", "--edit-description", "-t", "--track", "--no-track",
   "--create-reflog",
 }
-local REMOTE_HOST <const> = { "-H", "--host" }
-local SHOW <const> = { "-H", "--host", "-p", "-P", "--property" }
+local REMOTE_HOST <const> = { "-H", "--host", "--image*" }
+local SHOW <const> = { "-H", "--host", "--image*", "-p", "-P", "--property" }
 local ADDRESS <const>, ROUTE <const>, LINK <const> = "addr|address|a", "route|r", "link|l"
 
 return {
@@ -32,7 +34,7 @@ return {
   { id = "11", program = "head" },
   { id = "12", program = "tail", forbid = { "-f", "-F", "--follow" } },
   { id = "13", program = "wc" },
-  { id = "14", program = "file", forbid = { "-C", "--compile" } },
+  { id = "14", program = "file", forbid = { "-C", "--compile", "-p", "--preserve-date" } },
   { id = "15", program = "stat" },
   { id = "16", program = "du" },
   { id = "17", program = "df" },
@@ -87,15 +89,15 @@ return {
   { id = "61", program = "journalctl",
     forbid = { "--vacuum*", "--rotate", "--flush", "--sync", "--relinquish-var",
       "--smart-relinquish-var", "--setup-keys", "--update-catalog", "--cursor-file", "-f",
-      "--follow" } },
+      "--follow", "--image*" } },
   { id = "62", program = "systemctl", args = { SYSTEMCTL }, forbid = REMOTE_HOST },
   { id = "63", program = "systemctl", args = { "--user", SYSTEMCTL }, forbid = REMOTE_HOST },
   { id = "64", program = "systemctl", args = { "show" }, forbid = SHOW, min_operands = 1,
     check = "names_unit" },
   { id = "65", program = "systemctl", args = { "--user", "show" }, forbid = SHOW,
     min_operands = 1, check = "names_unit" },
-  { id = "66", program = "git", args = { GIT }, forbid = { "--output" }, git = true },
-  { id = "67", program = "git", args = { "--no-pager", GIT }, forbid = { "--output" },
+  { id = "66", program = "git", args = { GIT }, forbid = GIT_FORBID, git = true },
+  { id = "67", program = "git", args = { "--no-pager", GIT }, forbid = GIT_FORBID,
     git = true },
   { id = "68", program = "git", args = { "branch" }, forbid = BRANCH_WRITES, max_operands = 0,
     git = true },
@@ -107,7 +109,7 @@ return {
   { id = "73", program = "pacman", args = { "-Ss|-Ssq|-Sqs|-Si|-Sii" },
     forbid = { "-y", "-u", "-w", "-c", "--refresh", "--sysupgrade", "--downloadonly",
       "--clean" } },
-  { id = "74", program = "lspci", forbid = { "-q", "-Q" } },
+  { id = "74", program = "lspci", forbid = { "-q", "-Q", "-M" } },
   { id = "75", program = "lsusb" },
   { id = "76", program = "sensors", forbid = { "-s", "--set" } },
   { id = "77", program = "nproc" },
@@ -118,7 +120,8 @@ return {
   { id = "81", program = "popd" },
   { id = "82", program = "sed", check = "sed_print_only" },
   { id = "83", program = "git", args = { "tag", "-l|--list" }, git = true },
-  { id = "84", program = "git", args = { "stash", "list" }, forbid = { "--output" }, git = true },
+  { id = "84", program = "git", args = { "stash", "list" }, forbid = GIT_FORBID,
+    git = true },
   { id = "85", program = "git", args = { "config", "--get" }, max_operands = 1, max_options = 0,
     git = true },
   { id = "86", program = "whence" },
