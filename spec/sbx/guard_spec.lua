@@ -5,6 +5,7 @@
 if not package.preload["efr.fs"] then return end
 
 local async = require "efr.util.async"
+local compare = require "efr.sbx.guard.compare"
 local guard_of = require "efr.sbx.guard"
 local list = require "efr.util.list"
 local look = require "efr.sbx.guard.look"
@@ -24,7 +25,7 @@ describe("sbx.guard", function()
     defaults["sandbox." .. key.name] = key.default
   end
   local max_entries, settled_ns = scan.MAX_ENTRIES, look.SETTLED_NS
-  local base, project, guard, errors, calls
+  local base, project, guard, errors, calls, template
 
   local function shell(line, dir)
     local quoted = line:gsub("'", "'\\''")
@@ -84,6 +85,8 @@ describe("sbx.guard", function()
     end }
   end)
 
+  teardown(function() if template then assert(ports.fs.rmtree(template)) end end)
+
   before_each(function()
     local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
     base = ("%s/efr-guard-spec.%d"):format(assert(ports.fs.realpath(top)), ports.sys.getpid())
@@ -91,8 +94,14 @@ describe("sbx.guard", function()
     for _, name in ipairs { "project", "home", "config", "data", "state", "runtime" } do
       assert(ports.fs.mkdirs(base .. "/" .. name, 448))
     end
-    shell("git init -q -b main . && git -c user.name=a -c user.email=a@b commit -qm one "
-      .. "--allow-empty")
+    if template then
+      assert(os.execute(("cp -a '%s/.git' '%s/.git'"):format(template, project)))
+    else
+      shell("git init -q -b main . && git -c user.name=a -c user.email=a@b commit -qm one "
+        .. "--allow-empty")
+      template = base .. ".template"
+      assert(os.execute(("cp -a '%s' '%s'"):format(project, template)))
+    end
     local app = {
       ports = setmetatable({
         sys = setmetatable({ exe_path = function() return build .. "/efrd" end },
@@ -187,9 +196,15 @@ describe("sbx.guard", function()
   it("looks at the repository of the directory in which a call ends, however deep", function()
     local deep = project .. "/a/b/c/d/e/f"
     shell("mkdir -p a/b/c/d/e; git init -q a/b/c/d/e/f; echo mine >a/b/c/d/e/f/.git/hooks/pre-push")
-    guard.since.c1 = ports.sys.now_us() * 1000
+    local function ctime(name)
+      local dir <close> = assert(ports.dir.open(deep .. "/.git/hooks"))
+      return dir:stat(name).ctime_ns
+    end
+    guard.since.c1 = ctime("pre-push") + 1 + compare.SLACK_NS
     local watch = before()
-    shell("mkdir x; echo evil >a/b/c/d/e/f/.git/hooks/pre-commit")
+    -- Until the kernel's clock of files has ticked.
+    repeat shell("echo evil >a/b/c/d/e/f/.git/hooks/pre-commit") until
+      ctime("pre-commit") > ctime("pre-push")
     local report = after(watch, deep)
     assert.same({ { path = "a/b/c/d/e/f/.git/hooks/pre-commit", rule = "hook_planted",
       quarantined = true } }, summary(report))
@@ -393,7 +408,7 @@ describe("sbx.guard", function()
       return dir and counting(dir), err, code
     end }
     local function cost(dirs)
-      shell(("mkdir t%d; cd t%d; for i in $(seq %d); do mkdir $i; : >$i/Makefile; done"):format(
+      shell(("mkdir t%d; cd t%d; seq %d | xargs mkdir; for i in *; do : >$i/Makefile; done"):format(
         dirs, dirs, dirs))
       guard:rest()
       count = 0

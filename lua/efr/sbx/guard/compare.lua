@@ -8,6 +8,9 @@ local rules = require "efr.sbx.guard.rules"
 
 local M = {}
 
+-- The kernel stamps files with the time of its last tick, so a file can be older than what made it.
+M.SLACK_NS = 1000000000 ---@type integer
+
 local RULE = {}
 for _, rule in ipairs(rules) do RULE[rule.name] = rule end
 
@@ -116,7 +119,8 @@ function M.changed(before, after, since_ns)
     local old = before_of(before, repo)
     for key, item in pairs(repo.items) do
       local was = old and old.items[key]
-      local new = old or not repo.late or not item.ctime_ns or item.ctime_ns >= since_ns
+      local new = old or not repo.late or not item.ctime_ns
+        or item.ctime_ns >= since_ns - M.SLACK_NS
       if new and look.differs(was, item) then
         out[#out + 1] = { before = was, after = item, repo = repo }
       end
