@@ -58,6 +58,17 @@ function M.spec(changes, files)
       end
       return names
     end,
+    entries = function(dir)
+      local out = {}
+      for path, kind in pairs(all) do
+        local parent, name = path:match("^(.*)/([^/]+)$")
+        if parent == dir then
+          out[#out + 1] = { name = name, type = type(kind) == "table" and "link" or kind }
+        end
+      end
+      table.sort(out, function(a, b) return a.name < b.name end)
+      return out
+    end,
     links = function(dir)
       local names = {}
       for path, kind in pairs(all) do

@@ -285,6 +285,7 @@ function M.spec(self, opts, nonce, assets)
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,
     list = function(path) return names_in(fs, path) end,
+    entries = function(path) return fs.readdir(path) or {} end,
     links = function(path) return links_in(fs, path) end,
     trace = function(path) return M.trace(fs, path) end,
     read = function(path, max) return (fs.read_real(path, max)) end,

@@ -171,19 +171,37 @@ local function add_hooks(search, git_dir)
   if seen and (not seen.link or in_a_root(search, seen.real)) then floor(search, seen.real) end
 end
 
--- The directories of a directory, each with whether it is a link; counts what it looks at.
+-- What a listing says of an entry is enough, unless it is a link or of a kind that is not known.
+local function look_at(search, path, kind)
+  if kind == "dir" or kind == "file" then
+    return { real = path, name = path, link = false, type = kind }
+  end
+  return search.spec.look(path)
+end
+
+-- The entries of a directory whose path is real, with what they are; counts them.
 local function entries(search, dir)
   local out = {}
-  for _, name in ipairs(search.spec.list(dir)) do
+  for _, entry in ipairs(search.spec.entries(dir)) do
     search.entries = search.entries + 1
     if search.entries > M.ENTRIES_MAX then
       fail(search, dir .. " has too many entries to protect the git settings in it")
       return {}
     end
-    local seen = search.spec.look(dir .. "/" .. name)
-    if seen then out[#out + 1] = { name = name, path = dir .. "/" .. name, seen = seen } end
+    local path = dir .. "/" .. entry.name
+    local seen = look_at(search, path, entry.type)
+    if seen then out[#out + 1] = { name = entry.name, path = path, seen = seen } end
   end
   return out
+end
+
+local function settings_and_hooks(search, dir, context)
+  for _, name in ipairs(M.SETTINGS) do
+    if add_setting_file(search, dir .. "/" .. name) then
+      read_settings(search, dir .. "/" .. name, context)
+    end
+  end
+  add_hooks(search, dir)
 end
 
 -- What git takes for the work tree of a linked one: the directory of the file that `gitdir` names.
@@ -194,7 +212,7 @@ local function linked_work_tree(search, dir)
   return directory_of(file:sub(1, 1) == "/" and fold(file) or fold(dir .. "/" .. file))
 end
 
-local function linked_work_trees(search, git_dir, work_trees)
+local function linked_work_trees(search, git_dir, context)
   local dir = git_dir .. "/worktrees"
   local seen = search.spec.look(dir)
   if not seen then return end
@@ -203,9 +221,8 @@ local function linked_work_trees(search, git_dir, work_trees)
     if entry.seen.link then
       fail(search, entry.path .. " is a link, so it cannot be protected")
     elseif entry.seen.type == "dir" then
-      work_trees[#work_trees + 1] = linked_work_tree(search, entry.path)
-      for _, name in ipairs(M.SETTINGS) do add_setting_file(search, entry.path .. "/" .. name) end
-      add_hooks(search, entry.path)
+      context.work_trees[#context.work_trees + 1] = linked_work_tree(search, entry.path)
+      settings_and_hooks(search, entry.path, context)
     end
   end
 end
@@ -222,19 +239,8 @@ end
 -- One git directory: settings, hooks, work trees, and what its settings name.
 local function git_directory(search, git_dir, work_trees)
   local context = { work_trees = work_trees, hooks = {}, worktrees = {}, read = {} }
-  local found = false
-  for _, name in ipairs(M.SETTINGS) do
-    if add_setting_file(search, git_dir .. "/" .. name) then
-      found = true
-      read_settings(search, git_dir .. "/" .. name, context)
-    end
-  end
-  add_hooks(search, git_dir)
-  linked_work_trees(search, git_dir, work_trees)
-  for _, work_tree in ipairs(found and search.spec.list(git_dir .. "/worktrees") or {}) do
-    local file = ("%s/worktrees/%s/config.worktree"):format(git_dir, work_tree)
-    if search.spec.look(file) then read_settings(search, file, context) end
-  end
+  settings_and_hooks(search, git_dir, context)
+  linked_work_trees(search, git_dir, context)
   add_work_trees(search, git_dir, context)
   for _, value in ipairs(context.hooks) do add_hooks_dir(search, value, context.work_trees) end
 end

@@ -72,6 +72,7 @@ local RANK <const> = {
 ---@field projects string[]?  real roots of all registered projects
 ---@field other_projects string[]?  those of them that this call may write, but its own
 ---@field git_roots {path: string, work_tree: string}[]?  recorded git directories of projects
+---@field entries fun(dir: string): {name: string, type: string}[]  type as fs.readdir gives it
 ---@field read (fun(path: string, max: integer): string?)?  a regular file, through no link
 ---@field program_dir string?  where the running efrd lies
 ---@field granted efr.sbx.Grants  filled in by build
