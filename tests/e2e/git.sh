@@ -24,7 +24,7 @@ inside() { efr run -- bash -ec "$1" 2>"$T/err" || fail "$1: $(cat "$T/err")"; }
 # What git's settings and hooks are, outside.
 settings() {
     find "$HOME/p" "$HOME/linked" "$HOME/super" \( -name config -o -path '*/hooks*/*' -o -path '*/named/*' \
-        -o -path '*/more/*' -o -name .git \) -exec sh -c 'ls -ld "$1"; test -d "$1" || cksum "$1"' x {} \; \
+        -o -path '*/more/*' -o -name .git \) -exec sh -c 'stat -c "%A %n" "$1"; test -d "$1" || cksum "$1"' x {} \; \
         2>/dev/null | sort || true
 }
 # refused WHAT LINE: the line fails inside, without a trace outside, and works outside.
