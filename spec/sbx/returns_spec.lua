@@ -170,7 +170,7 @@ describe("what a contained call leaves for later ones", function()
     local places = { ["cd /tmp"] = false, ["cd /dev/shm"] = false, ["cd ~/.ssh"] = false,
       ["cd $XDG_RUNTIME_DIR"] = false, ["cd /usr"] = "/usr", ["mkdir -p 'a\nb'; cd 'a\nb'"] = "/a\nb" }
     for line, place in pairs(places) do
-      local cwd = world:run(line).cwd
+      local cwd = world:run("cd ~/p; " .. line).cwd -- the call before may have ended in /tmp
       if place and place:find("\n") then place = world.base .. "/home/p" .. place end
       assert.are.equal(place or nil, cwd, line)
     end
