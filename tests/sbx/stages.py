@@ -73,6 +73,7 @@ def attempt(stage, victim, number):
     name = "%s killed at %s" % (victim, stage)
     marker = b"running" if stage == "running" else b"stopped"
     problem = None
+    pids = family(shell.pid)
     if not wait_for(out, marker):
         problem = "it never came there"
     else:
@@ -87,8 +88,11 @@ def attempt(stage, victim, number):
             if not wait_for(out, None):
                 problem = "a process of the call lives on"
     if problem and problem != "there is no such process":
-        for pid in family(shell.pid).values():
-            os.kill(pid, signal.SIGKILL)
+        for pid in list(pids.values())[::-1]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
     shell.stdin.close()
     status = shell.wait()
     os.close(out)
