@@ -22,7 +22,9 @@ local function log_hint(data)
 end
 
 local HINT <const> = {
-  EFR_NO_DAEMON = function()
+  EFR_NO_DAEMON = function(data)
+    -- What it printed says more than how to start it: it was started, and refused.
+    if data and data.log_lines then return log_hint(data) end
     return "start it with: systemctl --user enable --now efrd.socket, or ./dev run"
   end,
   EFR_SOCKET_PATH = function()

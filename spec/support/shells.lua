@@ -113,6 +113,7 @@ function World:contained(launcher, result)
     dir = dir, launcher = launcher, launch = "contained",
     nonce = (ports.sys.random(16):gsub(".", function(c) return ("%02x"):format(c:byte()) end)),
     result = function() return type(result) == "function" and result() or result end,
+    has_started = function() return ports.fs.stat(dir .. "/started") ~= nil end,
     cleanup = function() end,
   }
 end

@@ -103,6 +103,11 @@ describe("tools.shell", function()
     assert.equal("[the hidden shell could not start: no prompt; nothing of it ran]",
       run(setup, { launch = "contained" }).output)
     assert.same({
+      output = "a\n[the sandbox ended while the command ran: it left no result; what the command "
+        .. "did until then stays]",
+      is_error = true,
+    }, run({ outcome = "cut_short", output = "a\n", cut_short = "it left no result" }))
+    assert.same({
       output = "[the hidden shell is busy: it shows no prompt. The command did not run.]",
       is_error = true,
     }, run { outcome = "busy", output = "", setup_error = "it shows no prompt" })

@@ -8,6 +8,13 @@ model <<'EOF'
 return function() error("no model may be asked") end
 EOF
 printf 'kept\n' >"$HOME/outside"
+# A directory whose name is no UTF-8, and that the sandbox refuses: the error says why.
+mkdir "$P/"$'p\xff\nx'
+cd "$P/"$'p\xff\nx'
+rc=0
+efr run -- true 2>"$T/err" </dev/null || rc=$?
+[[ $rc != 0 ]] || fail 'a directory that is no project was written'
+lacks "$(cat "$T/err")" 'internal error' 'an error that names the directory'
 cd "$P"
 project
 equals "$(efr run -- echo hello 'two  words' '*')" 'hello two  words *' 'output'

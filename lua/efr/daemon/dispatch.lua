@@ -197,7 +197,8 @@ local function answer(self, session, request)
   local result
   result, err = run(self, method, session, request)
   if err then
-    request:error(err)
+    -- A message may name a file, and a file name is any bytes.
+    request:error(exact.clean(err, self.text))
   else
     local text, why = encode_result(self, method.stream and {} or result)
     if text then

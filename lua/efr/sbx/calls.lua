@@ -242,6 +242,13 @@ function Call:result()
   return out
 end
 
+---Whether the command was executed, also when the launcher left no result.
+---@return boolean
+function Call:has_started()
+  if self.kept and self.kept.started then return true end
+  return self.calls.app.ports.fs.lstat(self.dir .. "/started") ~= nil
+end
+
 local function deletes_env(calls)
   return { open = calls.app.ports.dir.open, pause = function() async.sleep(1) end }
 end

@@ -21,12 +21,14 @@ local M = {}
 ---@field token efr.Token?
 
 ---@class efr.shell.RunResult
----@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"
+---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"|
+---  "cut_short"
 ---@field output string  text, at most about 1 MiB
 ---@field truncated boolean
 ---@field exit_code integer?
 ---@field cwd string?  the shell's directory afterwards
 ---@field setup_error string?  why a call was not run
+---@field cut_short string?  of cut_short: why the sandbox ended while the command ran
 ---@field no_shell boolean?  of setup_failed: the hidden shell is what failed, not the sandbox
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
 
@@ -56,11 +58,15 @@ function M.running(run, cwd, outcome, screen)
 end
 
 -- What a contained call's launcher reported.
-local function add_report(result, report)
+local function add_report(result, call)
+  local report = call:result()
   if not report or report.setup_error or report.launch_error then
-    result.outcome = "setup_failed"
-    result.setup_error = report and (report.setup_error or report.launch_error)
-      or "the sandbox ended without a result"
+    local why = report and (report.setup_error or report.launch_error) or "it left no result"
+    if call:has_started() then
+      result.outcome, result.cut_short = "cut_short", why
+    else
+      result.outcome, result.setup_error = "setup_failed", why
+    end
     return
   end
   local signal = report.signal
@@ -93,7 +99,7 @@ function M.of(run, cwd, screen)
     result.outcome = "not_started"
   else
     result.outcome, result.exit_code = "finished", run.status
-    if run.launch == "contained" then add_report(result, run.call:result()) end
+    if run.launch == "contained" then add_report(result, run.call) end
   end
   return result
 end

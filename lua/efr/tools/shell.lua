@@ -132,6 +132,12 @@ local function setup_failed(result, call)
   return with_note(result.output or "", ("[%s: %s; nothing of it ran]"):format(what, reason)), true
 end
 
+-- Part of the command has run: nothing here may invite to run it again unseen.
+local function cut_short(result)
+  return with_note(result.output or "", ("[the sandbox ended while the command ran: %s; "
+    .. "what the command did until then stays]"):format(result.cut_short)), true
+end
+
 local function fixed(note)
   return function(result)
     return with_note(result.output or "", note), true
@@ -142,6 +148,7 @@ local OUTCOMES <const> = {
   finished = finished,
   timeout = timed_out,
   setup_failed = setup_failed,
+  cut_short = cut_short,
   -- The words about an interrupt come from the turn, which knows who asked for it.
   interrupted = function(result) return result.output or "", true end,
   wants_secret = fixed("[the command waits for hidden input, such as a password, and nobody can "
