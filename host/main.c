@@ -17,6 +17,7 @@
 #include "rules.h"
 
 #define LUA_MEMORY_MAX_BYTES ((size_t)1 << 30)
+#define MMAP_FROM_BYTES (64 * 1024)
 #define EXIT_USAGE 2
 
 static const char usage_text[] =
@@ -134,6 +135,10 @@ int main(int argc, char **argv)
     (void)umask(077);
     /* Read buffers hold what clients send, keys too: the allocator overwrites what is freed. */
     (void)mallopt(M_PERTURB, 0x5a);
+    /* One heap, and nothing large in it: what a turn needed for a moment would stay between what a
+     * conversation keeps. Both threads that allocate do so seldom at once. */
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, MMAP_FROM_BYTES);
     efr_log_setup("efrd", STDERR_FILENO, EFR_LOG_INFO, stderr_is_journal());
     struct efr_program program = {
         .name = "efrd",

@@ -293,6 +293,11 @@ local function probe_sandbox(app)
   app.sandbox:settings_read()
   app.sandbox:check_again()
   app.sandbox:tidy()
+  -- What only the start needed goes back to the system.
+  async.spawn(function()
+    app.sandbox:status()
+    app.tidy:soon()
+  end)
   return true
 end
 
