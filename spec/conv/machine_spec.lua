@@ -8,7 +8,7 @@ local schema = require "efr.config.schema"
 
 local SCHEMA = schema.load(modules.list)
 
-local function facts(links, home, requirements)
+local function facts(links, home, requirements, moved)
   local app = {
     env = { HOME = home or "/home/u" },
     paths = { config = "/home/u/.config/efr", data = "/home/u/.local/share/efr",
@@ -24,6 +24,7 @@ local function facts(links, home, requirements)
         return out
       end,
     } },
+    sandbox = moved and { hidden = { paths = function() return moved end } },
     config = { get = function(_, key)
       return key == "sandbox.mask_globs" and { ".env", ".env.*", "!.env.sample" } or {}
     end },
@@ -31,11 +32,11 @@ local function facts(links, home, requirements)
   return machine.facts(app, { project_roots = { "/home/u/p/app" } }, requirements)
 end
 
-local function effect(kind, path, links, home)
+local function effect(kind, path, links, home, moved)
   local requirements = { { kind = kind, path = path } }
   return engine.decide({
     requirements = requirements, tool = "read_file", mode = "cautious",
-    origin = "cli", machine = facts(links, home, requirements),
+    origin = "cli", machine = facts(links, home, requirements, moved),
   }).effect
 end
 
@@ -62,6 +63,12 @@ describe("conv.machine", function()
     assert.equal("ask", effect("read", "/home/u/p/app/a/b/.env.local", {}))
     assert.equal("allow", effect("read", "/home/u/p/app/.env.sample", {}))
     assert.equal("allow", effect("read", "/home/u/p/app/src/env.c", {}))
+  end)
+
+  it("asks before a file tool reads what a command moved away from where its name hides it", function()
+    local path = "/home/u/p/app/a/b/c/d/.env"
+    assert.equal("allow", effect("read", path, {}))
+    assert.equal("ask", effect("read", path, {}, nil, { path }))
   end)
 
   it("gives one machine while nothing changes, and another one when a link does", function()

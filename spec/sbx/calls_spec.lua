@@ -219,6 +219,84 @@ describe("sbx.calls with the launcher", function()
     assert.is_truthy(output:find("child.zsh\neditor\nline\nreplay\n", 1, true))
   end)
 
+  describe("a hidden file", function()
+    local fs, project
+
+    local function content(sandbox_line)
+      local _, output = contained(sandbox_line)
+      return output
+    end
+
+    local function secret(path)
+      assert(fs.mkdirs(path:match("^(.*)/"), 448))
+      assert(fs.write_atomic(path, "hidden words\n", 384))
+    end
+
+    before_each(function()
+      fs, project = app.ports.fs, base .. "/project"
+      app.settings["sandbox.mask_globs"] = { ".env" }
+    end)
+
+    after_each(function()
+      for _, entry in ipairs(fs.readdir(project)) do
+        if entry.type == "dir" then
+          fs.rmtree(project .. "/" .. entry.name)
+        else
+          fs.unlink(project .. "/" .. entry.name)
+        end
+      end
+      app.settings["sandbox.mask_globs"] = nil
+    end)
+
+    for name, place in pairs({
+      ["deeper than the search goes"] = "a/b/c/d/e", ["where no search goes"] = "node_modules/x",
+    }) do
+      it("stays hidden when a command moves its directory " .. name, function()
+        secret(project .. "/sub/.env")
+        local to = place .. "/sub"
+        contained(("mkdir -p %s && mv sub %s"):format(place, place))
+        assert.are.equal("hidden words\n", fs.read_file(("%s/%s/.env"):format(project, to), 100))
+        assert.are.equal("", content(("cat %s/.env"):format(to)))
+        sandbox = calls.new(app) -- as after a restart
+        assert.are.equal("", content(("cat %s/.env"):format(to)))
+      end)
+    end
+
+    it("stays hidden when a command makes the project larger than the search goes", function()
+      secret(project .. "/sub/.env")
+      assert.are.equal("", content("cat sub/.env"))
+      for i = 1, 20010 do assert(app.ports.uv.fs_symlink("x", ("%s/f%d"):format(project, i))) end
+      assert.are.equal("", content("cat sub/.env"))
+    end)
+
+    it("stays hidden when a command removes the link that leads to it", function()
+      secret(project .. "/words")
+      assert(fs.symlink("words", project .. "/.env"))
+      assert.are.equal("", content("cat words; rm .env"))
+      assert.are.equal("", content("cat words"))
+    end)
+
+    it("moved during another call stays hidden for the next one", function()
+      secret(project .. "/sub/.env")
+      local other = assert(sandbox:prepare({
+        conversation_id = "c2", call_id = "other", line = "true", cwd = project,
+        project_root = project, launch = "contained",
+      }))
+      assert(fs.mkdirs(project .. "/node_modules", 448))
+      assert(fs.rename(project .. "/sub", project .. "/node_modules/sub"))
+      assert.are.equal("", content("cat node_modules/sub/.env"))
+      other:cleanup()
+      assert.is_nil(next(sandbox.hidden.holds))
+    end)
+
+    it("shows again what other settings show", function()
+      secret(project .. "/sub/.env")
+      assert.are.equal("", content("cat sub/.env"))
+      app.settings["sandbox.mask_globs"] = { ".env", "!.env" }
+      assert.are.equal("hidden words\n", content("cat sub/.env"))
+    end)
+  end)
+
   it("refuses what cannot be contained", function()
     local call, err, code = contained("true", { extra_write = { base .. "/home" } })
     assert.is_nil(call)

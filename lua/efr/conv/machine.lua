@@ -11,6 +11,7 @@ local M = {}
 function M.facts(app, turn)
   return machine.facts({
     fs = app.ports.fs, home = app.env.HOME, config = app.config, paths = app.paths,
+    moved = app.sandbox and app.sandbox.hidden and app.sandbox.hidden:paths(),
   }, turn)
 end
 

@@ -6,6 +6,7 @@
 
 local hidden = require "efr.perm.data.masks"
 local list = require "efr.util.list"
+local hidden_names = require "efr.perm.hidden_names"
 local paths = require "efr.perm.paths"
 
 local M = {}
@@ -114,10 +115,23 @@ local function settled(machine)
   return last
 end
 
+-- What the names do not tell: a command moved it, or took the link away.
+local function add_moved(machine, moved)
+  local matches = hidden_names.matcher(machine.mask_globs or {})
+  for _, path in ipairs(moved or {}) do
+    local covered = false
+    for _, root in ipairs(machine.project_roots or {}) do
+      covered = covered or hidden_names.covers(path, root, matches)
+    end
+    if not covered then machine.masks[#machine.masks + 1] = path end
+  end
+end
+
 ---@class efr.perm.MachineSource
 ---@field fs table  port: realpath
 ---@field home string
 ---@field config table  get(key)
+---@field moved string[]?  hidden for their names, where they lie now
 ---@field paths { config: string, data: string, state: string, runtime: string }
 
 ---The facts of a machine. Nobody may change them: the next call may get the same table.
@@ -151,6 +165,7 @@ function M.facts(app, turn)
     floors = floors_of(app),
     rebuildable = app.config:get("sandbox.rebuildable"),
   }
+  add_moved(machine, app.moved)
   machine.secret_paths = with_targets(fs, machine)
   return settled(machine)
 end

@@ -12,6 +12,7 @@ local caches = require "efr.sbx.caches"
 local deletes = require "efr.sbx.deletes"
 local describe = require "efr.sbx.describe"
 local explain = require "efr.sbx.explain"
+local hidden = require "efr.sbx.hidden"
 local launcher_of = require "efr.sbx.launcher"
 local layers = require "efr.sbx.layers"
 local plan = require "efr.sbx.plan"
@@ -80,6 +81,8 @@ local function write_plan(self, opts, call)
   spec, err, code = describe.spec(self, opts, call.nonce, assets)
   if not spec then return nil, err, code end
   call.notes = spec.notes
+  call.hold, err, code = self.hidden:hold(spec.hidden_roots)
+  if not call.hold then return nil, err, code end
   local fields, bytes
   fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
@@ -311,6 +314,11 @@ end
 ---Removes the directory of the call and its layers.
 function Call:cleanup()
   local calls, id = self.calls, self.conversation_id
+  if self.hold then
+    local ok, err = calls.hidden:release(self.hold)
+    if not ok then calls.app.log:part("sandbox"):error("hidden files are not noted: %s", err) end
+    self.hold = nil
+  end
   if self.layer then
     calls.app.ports.fs.rmtree(self.layer)
     calls.live[id] = calls.live[id] > 1 and calls.live[id] - 1 or nil
@@ -406,6 +414,7 @@ function M.new(app, opts)
     app = app, home = home, searched = {}, runs = {}, live = {}, refused = {}, probes = 0,
     wanted = 0, state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
     launcher = launcher_of.new(app, opts),
+    hidden = hidden.new(app.ports, app.paths.state .. "/hidden-files"),
   }, Calls)
 end
 

@@ -159,21 +159,28 @@ local function conversation_dirs(self, conversation_id)
 end
 
 -- Files of the registered projects, and of what this call may write, that are hidden for their
--- names. What a search found of directories that did not change serves the next one.
+-- names, and what was hidden before (sbx.hidden). What a search found of directories that did not
+-- change serves the next one. The second value: the roots of it.
 local function hidden_files(self, opts)
   local app, out, kept = self.app, {}, {}
-  if opts.only_own then return out end
+  if opts.only_own then return out, {} end
   local patterns = app.config:get("sandbox.mask_globs") or {}
   local key = table.concat(patterns, "\0")
   local old = self.searched.key == key and self.searched or {}
   local disk = { list = app.ports.fs.readdir, stamp = stamp_of(app.ports) }
-  local matches = globs.matcher(patterns)
+  local matches, roots = globs.matcher(patterns), {}
+  local function seen(path) return look(app.ports.fs, path) end
+  self.hidden:patterns(key)
   local function search(path)
     local real = path and app.ports.fs.realpath(path)
     if not real or real == "/" or kept[real] then return end
     local found
     found, kept[real] = globs.scan(real, matches, disk, old[real])
+    found = self.hidden:add(real, globs.targets(found, seen), function(name)
+      return #globs.targets({ name }, seen) > 0
+    end)
     table.move(found, 1, #found, #out + 1, out)
+    roots[real] = true
   end
   search(opts.project_root)
   for _, project in ipairs(app.projects and app.projects:list() or {}) do search(project.root) end
@@ -183,7 +190,7 @@ local function hidden_files(self, opts)
   end
   kept.key = key
   self.searched = kept
-  return globs.targets(out, function(path) return look(app.ports.fs, path) end)
+  return out, roots
 end
 
 -- Real roots of the registered projects.
@@ -265,6 +272,7 @@ function M.spec(self, opts, nonce, assets)
   local dirs, code
   dirs, err, code = conversation_dirs(self, opts.conversation_id)
   if not dirs then return nil, err, code end
+  local hidden, searched = hidden_files(self, opts)
   if opts.line then
     cwd = returns.inside_cwd(self, opts.conversation_id, opts.cwd, dirs.tmp) or cwd
   end
@@ -275,7 +283,7 @@ function M.spec(self, opts, nonce, assets)
     scratch = opts.scratch, extra_write = opts.extra_write,
     write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
     secret_paths = config:get("permissions.secret_paths"), protect = config:get("sandbox.protect"),
-    hidden_files = hidden_files(self, opts), caches = config:get("sandbox.caches"),
+    hidden_files = hidden, hidden_roots = searched, caches = config:get("sandbox.caches"),
     cache_mode = opts.cache_mode or config:get("sandbox.cache_mode"),
     keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),

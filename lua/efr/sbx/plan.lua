@@ -60,6 +60,7 @@ local RANK <const> = {
 ---@field layers string?  the conversation's directory; with layers_name, unless readonly
 ---@field layers_name string?  of this call, for layers that memory cannot hold
 ---@field hidden_files string[]?  of projects, for their names
+---@field hidden_roots table<string, boolean>?  where they were searched
 ---@field grants efr.sbx.Grant[]?  of this call
 ---@field limits {processes: integer?, file_bytes: integer?, open_files: integer?}?
 ---@field env_deny string[]?
