@@ -4,9 +4,12 @@
 
 local conn = require "efr.cli.conn"
 local follow = require "efr.cli.follow"
+local stdin = require "efr.cli.stdin"
 local words = require "efr.cli.words"
 
 local M = {}
+
+local TEXT_MAX <const> = 4 * 1024 * 1024 -- of prompt.send
 
 local WITH_VALUE <const> = {
   ["--context-json"] = true,
@@ -31,7 +34,7 @@ local CONTEXT <const> = {
 
 --- Options that both commands take.
 function M.add(parser)
-  parser:argument("prompt", "the prompt's words; default: EFR_PROMPT"):args("*")
+  parser:argument("prompt", "the prompt's words; default: EFR_PROMPT, else standard input"):args("*")
   parser:option("--context-json", "the shell's context"):target("context"):argname("JSON")
   parser:option("--last-command", "the command before"):target("last_command"):argname("TEXT")
   parser:option("--mode", "permission mode of this turn"):argname("MODE")
@@ -110,14 +113,35 @@ local function settings(args, env)
   return any and out or false
 end
 
--- The parameters of prompt.send, and the origin of the connection.
-local function request(args, env)
-  local text = table.concat(args.prompt or {}, " ")
+-- The prompt: the words, else what the plugin hands over, else a pipe or a file. All of it is text.
+local function prompt_text(args, env)
+  local given = args.prompt or {}
+  local text = table.concat(given, " ")
   if text == "" then
     text = env.private.EFR_PROMPT or ""
   end
+  if #given == 0 and text == "" and not env:is_tty(0) then
+    local message, code
+    text, message, code = stdin.read_all(env, TEXT_MAX)
+    if not text then
+      return nil, message, code
+    end
+    if #text > TEXT_MAX then
+      return usage(("the prompt is longer than %d bytes"):format(TEXT_MAX))
+    end
+    text = text:gsub("\n+$", "")
+  end
   if not text:find("%S") then
     return usage("the prompt is empty")
+  end
+  return text
+end
+
+-- The parameters of prompt.send, and the origin of the connection.
+local function request(args, env)
+  local text, why, kind = prompt_text(args, env)
+  if not text then
+    return nil, why, kind
   end
   local given = args.context or env.private.EFR_CONTEXT
   local context, message, code

@@ -14,6 +14,10 @@ source $_efr_dir/accept.zsh || return
 source $_efr_dir/hooks.zsh || return
 
 if ! whence -p efr >/dev/null; then
-  print -ru2 -- "efr: the program efr is not on PATH; lines that start with a comma stay inactive (./dev install)"
+  if [[ -x ~/.local/bin/efr ]]; then
+    print -ru2 -- "efr: ~/.local/bin is not on PATH; lines that start with a comma stay inactive (path+=(~/.local/bin) before this plugin)"
+  else
+    print -ru2 -- "efr: the program efr is not on PATH; lines that start with a comma stay inactive (./dev install)"
+  fi
 fi
 :

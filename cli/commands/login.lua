@@ -1,6 +1,7 @@
 -- efr login: gives efrd the key of a provider. The key is never an argument.
 
 local conn = require "efr.cli.conn"
+local stdin = require "efr.cli.stdin"
 
 local M = { summary = "store the key of a model provider" }
 
@@ -32,22 +33,6 @@ local function prompt(env, provider)
   return key, err, kind
 end
 
--- Reads the key from a pipe or a file, up to its limit.
-local function read_stdin(env)
-  local parts, size = {}, 0
-  while size <= KEY_MAX do
-    local bytes, err, code = env.ports.tty.read(0)
-    if not bytes then
-      return nil, err, code
-    end
-    if bytes == "" then
-      break
-    end
-    parts[#parts + 1], size = bytes, size + #bytes
-  end
-  return table.concat(parts)
-end
-
 local function read_key(args, env)
   local key, message, code
   if args.from_env then
@@ -59,7 +44,7 @@ local function read_key(args, env)
   elseif env:is_tty(0) then
     key, message, code = prompt(env, args.provider)
   else
-    key, message, code = read_stdin(env)
+    key, message, code = stdin.read_all(env, KEY_MAX)
   end
   if not key then
     return nil, message, code

@@ -21,7 +21,6 @@ contains "$(cat "$T/err")" 'done in' 'the end line'
 
 out=$(efr send -- two words)
 equals "$out" 'you said: two words' 'words of the command line'
-
 out=$(efr status)
 contains "$out" '^daemon +efrd [0-9.]+, protocol 1, pid [0-9]+' status
 contains "$out" '^conversations +2$' status
@@ -37,6 +36,18 @@ contains "$out" "^> it's " 'the prompt in the history'
 out=$(efr paths)
 contains "$out" "daemon.sock +$run/daemon.sock" paths
 
+# A prompt that is no word of the line and no variable: standard input.
+out=$(printf '%s\n\n' "$prompt" | efr send)
+equals "$out" "you said: $prompt" 'a prompt on standard input'
+rc=0
+efr send </dev/null 2>"$T/err" || rc=$?
+equals "$rc" 2 'exit of an empty prompt'
+contains "$(cat "$T/err")" 'the prompt is empty' 'an empty prompt'
+rc=0
+head -c 4194305 /dev/zero | tr '\0' a | efr send 2>"$T/err" || rc=$?
+equals "$rc" 2 'exit of a prompt that is too long'
+contains "$(cat "$T/err")" 'longer than 4194304 bytes' 'a prompt that is too long'
+
 # Usage and refusals name what is wrong.
 rc=0
 efr send -- '' 2>"$T/err" || rc=$?
@@ -50,6 +61,6 @@ contains "$(cat "$T/err")" 'manual.*cautious.*auto' 'the choices'
 stop_daemon TERM
 [[ ! -e $run/daemon.sock && ! -e $run/daemon.json ]] || fail 'the socket or daemon.json stayed'
 equals "$(sqlite3 "$db" 'PRAGMA integrity_check')" ok 'database'
-equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'turn_completed'")" 2 'ended turns'
+equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'turn_completed'")" 3 'ended turns'
 out=$(efr history)
-equals "$(wc -l <<<"$out")" 2 'conversations after a restart'
+equals "$(wc -l <<<"$out")" 3 'conversations after a restart'
