@@ -34,7 +34,7 @@ local CONTEXT <const> = {
 
 --- Options that both commands take.
 function M.add(parser)
-  parser:argument("prompt", "the prompt's words; default: EFR_PROMPT, else standard input"):args("*")
+  parser:argument("prompt", "its words; default: EFR_PROMPT, else standard input"):args("*")
   parser:option("--context-json", "the shell's context"):target("context"):argname("JSON")
   parser:option("--last-command", "the command before"):target("last_command"):argname("TEXT")
   parser:option("--mode", "permission mode of this turn"):argname("MODE")
