@@ -3,9 +3,9 @@
 -- Must not know: how a decision is shown.
 -- Loop thread of `efr`; waits for the Lua rules and for git.
 
+local alone = require "efr.cli.alone"
 local apply = require "efr.rules.apply"
 local client = require "efr.rules.client"
-local conn = require "efr.cli.conn"
 local engine = require "efr.perm.engine"
 local explain = require "efr.perm.explain"
 local facts = require "efr.perm.facts"
@@ -17,18 +17,7 @@ local projects = require "efr.config.projects"
 
 local M = {}
 
-local FILE_MAX <const> = 1024 * 1024
-
 -- What is decided on ----------------------------------------------------------------------------
-
-local function registered(env, roots)
-  local path = roots.config.path .. "/projects.toml"
-  local text, err, code = env.ports.fs.read_file(path, FILE_MAX)
-  if not text and code ~= "ENOENT" and code ~= "ENOTDIR" then
-    return nil, err, code
-  end
-  return projects.load(text, path)
-end
 
 local function directory(env, args)
   local cwd = args.cwd or assert(env.ports.uv.cwd())
@@ -38,48 +27,28 @@ local function directory(env, args)
   return env.ports.fs.realpath(cwd) or cwd
 end
 
-local function plain_paths(roots)
-  local out = {}
-  for name, root in pairs(roots) do
-    out[name] = root.path
-  end
-  return out
-end
-
 --- Everything that a decision rests on but the line and the Lua rules.
 --- @param args {mode: string?, cwd: string?}
 --- @return table? on, string? message, string? code
 function M.setting(env, args)
-  local config, message, code = env:config()
-  if not config then
+  local app, message, code = alone.read(env)
+  if not app then
     return nil, message, code
   end
-  local roots
-  roots, message, code = conn.roots(env.ports, env.environ)
-  if not roots then
-    return nil, message, code
-  end
-  local known
-  known, message, code = registered(env, roots)
-  if not known then
-    return nil, message, code
-  end
+  local known = app.projects.list()
   local cwd = directory(env, args)
   local project_roots = {}
   for i, project in ipairs(known) do
     project_roots[i] = project.root
   end
   local project = projects.containing(known, cwd)
-  local source = { fs = env.ports.fs, home = env.home, config = config, paths = plain_paths(roots) }
+  local source = { fs = env.ports.fs, home = env.home, config = app.config, paths = app.paths }
   local here = machine.facts(source, { project_roots = project_roots })
   return {
-    cwd = cwd, config = config, mode = args.mode or config:get("permissions.mode"),
+    cwd = cwd, config = app.config, mode = args.mode or app.config:get("permissions.mode"),
     machine = here,
     scope = project and { kind = "project", root = project.root } or { kind = "path" },
-    ports = facts.ports(env.ports.fs, env.environ.PATH, here, git.new {
-      ports = env.ports, env = env.environ, paths = source.paths, config = config,
-      projects = { list = function() return known end },
-    }),
+    ports = facts.ports(env.ports.fs, env.environ.PATH, here, git.new(app)),
   }
 end
 

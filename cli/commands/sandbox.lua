@@ -1,6 +1,7 @@
 -- efr sandbox: whether the sandbox works here and what mends it, and what a command in it finds at
 -- a path. Needs no daemon: checks and plan are those of efrd, made here with the same settings.
 
+local alone = require "efr.cli.alone"
 local calls_of = require "efr.sbx.calls"
 local conn = require "efr.cli.conn"
 local probe = require "efr.sbx.probe"
@@ -9,7 +10,6 @@ local warnings = require "efr.sbx.warnings"
 
 local M = { summary = "check the sandbox, explain a path in it" }
 
-local FILE_MAX <const> = 1024 * 1024
 local LAUNCHER_MAX <const> = 16 * 1024 * 1024
 local SCOPES_ABI <const> = 6
 local RESOLVE_UNIX_ABI <const> = 9
@@ -28,42 +28,12 @@ end
 
 -- What efrd would build its calls from ------------------------------------------------------------
 
-local function registered(env, roots)
-  local path = roots.config.path .. "/projects.toml"
-  local text, err, code = env.ports.fs.read_file(path, FILE_MAX)
-  if not text and code ~= "ENOENT" and code ~= "ENOTDIR" then
-    return nil, err, code
-  end
-  return projects.load(text, path)
-end
-
 local function new_calls(env)
-  local config, message, code = env:config()
-  if not config then
+  local app, message, code = alone.read(env)
+  if not app then
     return nil, message, code
   end
-  local roots
-  roots, message, code = conn.roots(env.ports, env.environ)
-  if not roots then
-    return nil, message, code
-  end
-  local known
-  known, message, code = registered(env, roots)
-  if not known then
-    return nil, message, code
-  end
-  local paths = {}
-  for name, root in pairs(roots) do
-    paths[name] = root.path
-  end
-  return calls_of.new({
-    ports = env.ports, env = env.environ, paths = paths, config = config,
-    projects = {
-      list = function()
-        return known
-      end,
-    },
-  }, { in_place = true })
+  return calls_of.new(app, { in_place = true })
 end
 
 -- check -------------------------------------------------------------------------------------------

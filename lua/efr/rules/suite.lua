@@ -5,6 +5,7 @@
 local bytes = require "efr.rules.bytes"
 local judge = require "efr.rules.judge"
 local line = require "efr.rules.line"
+local list = require "efr.util.list"
 
 local M = {}
 
@@ -24,28 +25,16 @@ local function show(value)
   return "{" .. table.concat(parts, ", ") .. "}"
 end
 
-local function same(a, b)
-  if a == b then return true end
-  if type(a) ~= "table" or type(b) ~= "table" then return false end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then return false end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then return false end
-  end
-  return true
-end
-
 local function holds(value, item)
   if type(value) == "string" then return value:find(item, 1, true) ~= nil end
   for _, found in pairs(value) do
-    if same(found, item) then return true end
+    if list.same(found, item) then return true end
   end
   return false
 end
 
 local EXPECT <const> = {
-  equal = { same, "to equal" },
+  equal = { list.same, "to equal" },
   contain = { holds, "to contain" },
   match = { function(value, pattern) return tostring(value):find(pattern) ~= nil end, "to match" },
   be_truthy = { function(value) return not not value end, "to be true" },
