@@ -67,6 +67,20 @@ static void check_links(const struct plan *plan, const char *path)
     }
 }
 
+/* The directories between a mount and what lies below it: renamed, they would leave room for
+ * other programs at the same path. */
+static void pin_between(struct plan *plan, const char *outer, const char *path)
+{
+    CLEANUP_FREE char *dir = xstrdup(path);
+    for (char *slash = strrchr(dir, '/'); slash; slash = strrchr(dir, '/')) {
+        *slash = '\0';
+        if (!path_below(dir, outer))
+            return;
+        if (plan_add(plan, MOUNT_PIN, dir) < 0)
+            die("too many directories in PATH");
+    }
+}
+
 static void add_directory(struct plan *plan, const char *entry)
 {
     struct stat st;
@@ -80,7 +94,10 @@ static void add_directory(struct plan *plan, const char *entry)
         return;
     if (!in_overlay && strcmp(over->path, real) == 0)
         die("%s is in PATH, so it cannot be a write root", real);
-    if (plan_add_floor(plan, real) < 0)
+    CLEANUP_FREE char *outer = xstrdup(over->path); /* the list of mounts may move */
+    if (!in_overlay)
+        pin_between(plan, outer, real);
+    if (plan_add(plan, MOUNT_FLOOR, real) < 0)
         die("too many directories in PATH");
 }
 

@@ -456,7 +456,7 @@ int plan_parse(struct plan *plan, const char *bytes, size_t len_bytes, char *mes
     return check_complete(&r, plan);
 }
 
-int plan_add_floor(struct plan *plan, const char *path)
+int plan_add(struct plan *plan, enum mount_kind kind, const char *path)
 {
     if (plan->mount_count >= MAX_MOUNTS || plan->owned.count >= MAX_LIST)
         return -1;
@@ -468,7 +468,7 @@ int plan_add_floor(struct plan *plan, const char *path)
         at--;
     memmove(&plan->mounts[at + 1], &plan->mounts[at],
             (plan->mount_count - at) * sizeof *plan->mounts);
-    plan->mounts[at] = (struct plan_mount){.kind = MOUNT_FLOOR, .path = copy};
+    plan->mounts[at] = (struct plan_mount){.kind = kind, .path = copy};
     plan->mount_count++;
     return 0;
 }

@@ -72,9 +72,9 @@ int plan_parse(struct plan *plan, const char *bytes, size_t len_bytes, char *mes
                size_t message_bytes);
 void plan_finish(struct plan *plan);
 
-/* Adds a floor at its sorted place; path is absolute and normal, and copied. Returns 0, or -1
- * when the plan is full. */
-int plan_add_floor(struct plan *plan, const char *path);
+/* Adds a pin or floor after what has its depth; path is absolute and normal, and copied. Returns 0,
+ * or -1 when the plan is full. */
+int plan_add(struct plan *plan, enum mount_kind kind, const char *path);
 
 /* Whether path lies strictly below dir. Both absolute and normal. */
 bool path_below(const char *path, const char *dir);

@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; parsed == 0 && i < plan.devices.count; i++)
         if (!path_below(plan.devices.items[i], "/dev"))
             abort();
-    if (parsed == 0 && plan_add_floor(&plan, "/a/floor") == 0 && plan.mount_count == 0)
+    if (parsed == 0 && plan_add(&plan, MOUNT_FLOOR, "/a/floor") == 0 &&
+        plan.mount_count == 0)
         abort();
     plan_finish(&plan);
     return 0;

@@ -204,6 +204,13 @@ export PATH=$W/project/bin:$PATH
 sbx "$A" write "$W/project/bin/ls"
 expect "a directory on PATH inside a root" 1 "write: EROFS"
 works "what lies beside it" "$A" write "$W/project/beside"
+mkdir -p "$W/project/deep/env/bin"
+export PATH=$W/project/deep/env/bin:$PATH
+for dir in deep deep/env deep/env/bin; do
+    sbx "$A" rename "$W/project/$dir" "$W/project/$dir.away"
+    expect "$dir on the way to PATH inside a root stays" 1 "rename: EBUSY"
+done
+works "what lies on the way can be written" "$A" write "$W/project/deep/beside"
 export PATH=$W/outside/tools:$old_path
 works "a directory on PATH outside of every root" true
 export PATH=$W/project:$old_path

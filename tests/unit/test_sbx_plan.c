@@ -189,8 +189,8 @@ static void grants(void **state)
     assert_string_equal(plan.devices.items[0], "/dev/kvm");
     assert_string_equal(plan.pass.items[0], "TOKEN");
     /* A floor goes behind everything of its depth. */
-    assert_int_equal(plan_add_floor(&plan, "/a/bin"), 0);
-    assert_int_equal(plan_add_floor(&plan, "/a/b/c/d"), 0);
+    assert_int_equal(plan_add(&plan, MOUNT_FLOOR, "/a/bin"), 0);
+    assert_int_equal(plan_add(&plan, MOUNT_FLOOR, "/a/b/c/d"), 0);
     assert_string_equal(plan.mounts[5].path, "/a/bin");
     assert_string_equal(plan.mounts[6].path, "/run/user/1");
     assert_string_equal(plan.mounts[7].path, "/a/b/c/d");

@@ -94,6 +94,38 @@ local function check_roots(roots, floors)
   return true
 end
 
+-- The innermost root over a path.
+local function inner_root(roots, path)
+  local found
+  for _, root in ipairs(roots) do
+    if paths.below(path, root.path) and (not found or #root.path > #found.path) then
+      found = root
+    end
+  end
+  return found
+end
+
+-- The directories between a root and a floor: renamed, they would leave room for another file at
+-- the floor's path, which is what runs. Not for git's own directories and those above a nested
+-- repository: there the guard looks, and a source tree must be free to move.
+local function pins_above(roots, floors)
+  local out, known = {}, {}
+  for _, floor in ipairs(floors) do
+    if floor.kind == "pin" then known[floor.path] = true end
+  end
+  for _, floor in ipairs(floors) do
+    local root = floor.kind == "floor" and not floor.path:find("/%.git$")
+      and not floor.path:find("/.git/", 1, true) and inner_root(roots, floor.path)
+    local dir = root and floor.path:match("^(.*)/")
+    while dir and paths.below(dir, root.path) and not known[dir] do
+      known[dir] = true
+      out[#out + 1] = { kind = "pin", path = dir }
+      dir = dir:match("^(.*)/")
+    end
+  end
+  return out
+end
+
 ---Floors and pins inside the roots and overlays, as mounts {kind, path}.
 ---@param spec efr.sbx.Spec
 ---@param roots {path: string, name: string}[]
@@ -112,7 +144,9 @@ function M.floors(spec, roots, overlays, more)
   local floors
   floors, err = floors_of.collect(spec, roots, overlays)
   if not floors then return nil, err end
-  return table.move(floors, 1, #floors, #out + 1, out)
+  table.move(floors, 1, #floors, #out + 1, out)
+  local above = pins_above(roots, out)
+  return table.move(above, 1, #above, #out + 1, out)
 end
 
 return M
