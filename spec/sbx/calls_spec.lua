@@ -262,6 +262,15 @@ describe("sbx.calls with the launcher", function()
       end)
     end
 
+    it("of sandbox.mask stays hidden when a command moves its directory", function()
+      secret(project .. "/a/b/words")
+      app.settings["sandbox.mask"] = { project .. "/a/b/words" }
+      assert.are.equal("", content("cat a/b/words; mv a c"))
+      assert.are.equal("", content("cat c/b/words"))
+      app.settings["sandbox.mask"] = nil
+      assert.are.equal("hidden words\n", content("cat c/b/words"))
+    end)
+
     it("stays hidden when a command makes the project larger than the search goes", function()
       secret(project .. "/sub/.env")
       assert.are.equal("", content("cat sub/.env"))

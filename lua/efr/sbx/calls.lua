@@ -81,11 +81,12 @@ local function write_plan(self, opts, call)
   spec, err, code = describe.spec(self, opts, call.nonce, assets)
   if not spec then return nil, err, code end
   call.notes = spec.notes
-  call.hold, err, code = self.hidden:hold(spec.hidden_roots)
-  if not call.hold then return nil, err, code end
   local fields, bytes
   fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
+  self.hidden:add_masks(spec.hidden_roots, call.mounts)
+  call.hold, err, code = self.hidden:hold(spec.hidden_roots)
+  if not call.hold then return nil, err, code end
   local ok
   ok, err, code = caches.prepare(self.app.ports.fs, spec.layers, call.mounts)
   if not ok then return nil, err, code end

@@ -158,6 +158,10 @@ local function conversation_dirs(self, conversation_id)
   return { tmp = dir, base = dir:match("^(.*)/tmp$") }
 end
 
+local function settings_of(config, name)
+  return table.concat(config:get(name) or {}, "\0")
+end
+
 -- Files of the registered projects, and of what this call may write, that are hidden for their
 -- names, and what was hidden before (sbx.hidden). What a search found of directories that did not
 -- change serves the next one. The second value: the roots of it.
@@ -170,7 +174,8 @@ local function hidden_files(self, opts)
   local disk = { list = app.ports.fs.readdir, stamp = stamp_of(app.ports) }
   local matches, roots = globs.matcher(patterns), {}
   local function seen(path) return look(app.ports.fs, path) end
-  self.hidden:patterns(key)
+  self.hidden:patterns(table.concat({ key, settings_of(app.config, "sandbox.mask"),
+    settings_of(app.config, "permissions.secret_paths") }, "\0\0"))
   local function search(path)
     local real = path and app.ports.fs.realpath(path)
     if not real or real == "/" or kept[real] then return end

@@ -6,7 +6,9 @@
 --
 -- While a call runs, each directory of a hidden file that it could move is held by a descriptor,
 -- whose link below /proc/self/fd says where it lies. What is known is kept in the state root, so
--- that it outlives efrd. Other settings of sandbox.mask_globs begin anew.
+-- that it outlives efrd. Other settings of what is hidden begin anew.
+
+local paths = require "efr.perm.paths"
 
 local M = {}
 
@@ -94,6 +96,17 @@ function Hidden:add(root, found, exists)
     if not exists(path) then known[path] = nil end
   end
   return sorted_keys(known)
+end
+
+---Adds what a plan hides below the roots for other reasons, so that it is followed, too.
+---@param roots table<string, boolean>
+---@param mounts {kind: string, path: string}[]
+function Hidden:add_masks(roots, mounts)
+  for _, mount in ipairs(mounts) do
+    for root in pairs(mount.kind == "mask" and roots or {}) do
+      if paths.below(mount.path, root) then self.known[root][mount.path] = true end
+    end
+  end
 end
 
 local function save(self)

@@ -103,7 +103,10 @@ end
 
 -- Without duplicates and without what lies below another one. Outer paths sort before inner ones.
 local function outermost(found)
-  table.sort(found, function(a, b) return a.path < b.path end)
+  table.sort(found, function(a, b)
+    if a.path ~= b.path then return a.path < b.path end
+    return a.group ~= "hidden" and b.group == "hidden" -- what else hides it names the rule
+  end)
   local kept, seen = {}, {}
   for _, mask in ipairs(found) do
     local hidden = seen[mask.path]
