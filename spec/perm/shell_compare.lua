@@ -86,16 +86,20 @@ function M.plain_commands(tree)
 end
 
 local BATCH <const> = 1000
+-- Of so many lines one may be ended because it does not end by itself; always a few may.
+local ENDED_OF <const> = 500
+local ENDED_FEW <const> = 3
 
 ---Makes lines, asks zsh about them in batches, with and without extended_glob in turn, and gives each
----to check.
+---to check. Lines that had to be ended are not compared; more than a few of them are an error.
 ---@param count integer  lines of the ordinary size; EFR_TEST_SIZE=long takes `long` lines
 ---@param long integer
 ---@param make fun(): string
 ---@param check fun(line: string, asked: table)
+---@return integer ended  lines that were not compared
 function M.each(count, long, make, check)
   local left = os.getenv("EFR_TEST_SIZE") == "long" and long or count
-  local extended = false
+  local extended, seen, ended = false, 0, {}
   while left > 0 do
     local lines = {}
     for i = 1, math.min(left, BATCH) do
@@ -103,10 +107,18 @@ function M.each(count, long, make, check)
     end
     left = left - #lines
     for i, asked in ipairs(judge.ask(lines, extended and "extendedglob" or nil)) do
-      check(lines[i], asked)
+      if asked.ended then
+        ended[#ended + 1] = lines[i]
+      else
+        check(lines[i], asked)
+      end
     end
+    seen = seen + #lines
+    assert(#ended <= ENDED_FEW + seen // ENDED_OF,
+      ("%d of %d lines did not end:\n%s"):format(#ended, seen, table.concat(ended, "\n")))
     extended = not extended
   end
+  return #ended
 end
 
 return M

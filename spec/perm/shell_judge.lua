@@ -3,6 +3,8 @@
 -- even where the specs run as root. Test help only.
 local M = {}
 
+local LIMIT <const> = 15
+
 local root = os.getenv("EFR_SOURCE") or "."
 
 local function read(path)
@@ -30,6 +32,8 @@ local function records(text, count)
     local number = tonumber(fields())
     if kind == "P" then
       at.parses = number == 1
+    elseif kind == "T" then
+      at.ended = true
     else
       local words = {}
       for i = 1, number do
@@ -49,8 +53,10 @@ end
 
 ---@param lines string[]  without NUL
 ---@param option string?  a zsh option to set, or "print": run nothing, only print
----@return table[] results  { runs = words of each command, parses, words = of ${(z)}, printed }
-function M.ask(lines, option)
+---@param limit integer?  seconds after which lines that do not end are ended
+---@return table[] results  { runs = words of each command, parses, words = of ${(z)}, printed,
+---  ended = the line did not end by itself, so runs may be too few }
+function M.ask(lines, option, limit)
   local dir = command_output("mktemp -d")
   local input = assert(io.open(dir .. "/lines", "wb"))
   input:write(table.concat(lines, "\0"), "\0")
@@ -61,11 +67,11 @@ function M.ask(lines, option)
     os.execute("chmod 755 '" .. dir .. "'")
   end
   os.execute(("mkdir '%s/room' && cp '%s/spec/perm/shell_judge.zsh' '%s/' && touch '%s/records'"
-    .. " && touch '%s/room/i' && chmod 777 '%s/room' '%s/records'"):format(dir, root, dir, dir, dir, dir,
-    dir))
+    .. " '%s/progress' '%s/room/i' && chmod 777 '%s/room' '%s/records' '%s/progress'"):format(dir, root,
+    dir, dir, dir, dir, dir, dir, dir))
   local ok = os.execute(("cd '%s/room' && env -i HOME='%s/room' PATH=/nonexistent LC_ALL=C.UTF-8 "
-    .. "%s/bin/zsh -f ../shell_judge.zsh ../lines ../records %s 2>'%s/errors'"):format(dir, dir,
-    user, option or "", dir))
+    .. "JUDGE_LIMIT=%d %s/bin/zsh -f ../shell_judge.zsh ../lines ../records ../progress '%s' "
+    .. "2>'%s/errors'"):format(dir, dir, limit or LIMIT, user, option or "", dir))
   local text, errors = read(dir .. "/records"), read(dir .. "/errors")
   -- A disowned job of the last line may still write its file.
   for _ = 1, 20 do

@@ -3,6 +3,7 @@
 local ast = require "efr.perm.ast"
 local compare = require "spec.perm.shell_compare"
 local generator = require "spec.perm.shell_generator"
+local judge = require "spec.perm.shell_judge"
 local shell = require "efr.perm.shell"
 
 local function check_all(count, long, make)
@@ -31,5 +32,19 @@ describe("lines of every construct", function()
     assert(counts.accepted > 0.85 * counts.seen)
     assert(counts.opaque < 0.005 * counts.seen, counts.opaque)
     assert(counts.unknown < 0.03 * counts.seen, counts.unknown)
+  end)
+end)
+
+describe("a line that does not end", function()
+  it("is ended with all that it started, and the lines behind it run", function()
+    -- The shell holds the pipe open that its own child reads to the end.
+    local lines = { "f a", "f b; coproc while read x; do :; done; wait; h b", "f d" }
+    local asked = judge.ask(lines, nil, 1)
+    assert.same({ { "f", "a" } }, asked[1].runs)
+    assert.same({ { "f", "b" } }, asked[2].runs)
+    assert.is_true(asked[2].ended)
+    assert.is_nil(asked[1].ended)
+    assert.is_nil(asked[3].ended)
+    assert.same({ { "f", "d" } }, asked[3].runs)
   end)
 end)
