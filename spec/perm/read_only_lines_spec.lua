@@ -20,6 +20,8 @@ cat -A 'a file' "b file"
 head -n 20 a
 tail -n +5 a
 tail -c 100 a
+tail +5 a
+tail -5 a+f
 wc -lw a b
 file -b --mime-type a
 stat -c '%s %n' a
@@ -161,6 +163,11 @@ for x in ~{root,x}; do cat $x/.ssh/id_rsa; done
 cd ~{root,x}
 tail -f log
 tail -F log
+tail +1f log
+tail +f log
+tail +10cf log
+tail -5f log
+tail +[1]f log
 tail -n 5 --follow=name log
 file -C -m a
 file --compile

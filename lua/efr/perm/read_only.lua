@@ -69,6 +69,17 @@ local function git_runs(command, facts)
   return git_problem(facts)
 end
 
+-- An old option that begins with +. A pattern may become one, as the name of a file.
+local function has_plus(row, command)
+  for i = 2, #command.words do
+    local text = command.words[i].text
+    if text and text:find("^%+") and (command.words[i].glob or text:sub(-1) == row.plus_ends) then
+      return true
+    end
+  end
+  return false
+end
+
 ---Why the shell may run something else than the program of that name; nil: it does not.
 ---@param command table
 ---@param facts table?
@@ -94,7 +105,7 @@ function M.row(command, facts)
     return nil, ("%s is not known to only read"):format(first and first.text or "the program")
   end
   for _, row in ipairs(known) do
-    if matching.command(row, command) then
+    if matching.command(row, command) and not (row.plus_ends and has_plus(row, command)) then
       local problem = row.git and git_runs(command, facts) or M.untrusted(command, facts)
       if problem then return nil, problem end
       return row

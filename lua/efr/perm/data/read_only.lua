@@ -6,6 +6,7 @@
 -- key but `program` take any arguments, also ones that efr cannot know. `git` rows need the fact
 -- that the repository's own configuration names no program. `check` names a function of
 -- efr.perm.checks. `input`: only behind a command of this name, whose words are then operands.
+-- `plus_ends`: no word from + to this letter, as in the old `tail +1f FILE`, which follows.
 --
 -- Odd rows: ps reads a whole line in BSD syntax when one word is no UNIX syntax, and the BSD `e`
 -- prints environments; `systemctl show` without a unit prints the manager's environment; `uniq IN
@@ -32,7 +33,7 @@ return {
   { id = "9", program = "pwd" },
   { id = "10", program = "cat" },
   { id = "11", program = "head" },
-  { id = "12", program = "tail", forbid = { "-f", "-F", "--follow" } },
+  { id = "12", program = "tail", forbid = { "-f", "-F", "--follow" }, plus_ends = "f" },
   { id = "13", program = "wc" },
   { id = "14", program = "file", forbid = { "-C", "--compile", "-p", "--preserve-date" } },
   { id = "15", program = "stat" },
