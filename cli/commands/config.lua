@@ -9,6 +9,7 @@ local example = require "efr.config.example"
 local file = require "efr.config.file"
 local json_schema = require "efr.config.json_schema"
 local lines = require "efr.config.lines"
+local nearest = require "efr.util.nearest"
 local settings = require "efr.cli.settings"
 local words = require "efr.config.words"
 
@@ -21,7 +22,7 @@ function M.add(parser)
   local function action(name, text)
     return parser:command(name, text):add_help(false)
   end
-  action("show", "every key with its value and source")
+  action("show", "every key with its value and source"):argument("key", "only this key"):args("?")
   action("check", "check a file"):argument("path", "default: config.toml"):args("?")
   action("edit", "edit the file with $VISUAL or $EDITOR, then check it")
   local set = action("set", "set one key")
@@ -124,10 +125,40 @@ local function show_daemon(env, path)
   end
 end
 
-local function show(_, env)
+local function known_key(env, name)
+  local keys = settings.schema(env).keys
+  if keys[name] then
+    return keys[name]
+  end
+  local names = {}
+  for known in pairs(keys) do
+    names[#names + 1] = known
+  end
+  local near = nearest.find(name, names)
+  local hint = near and "did you mean " .. near .. "?" or "see efr config show"
+  return nil, ("unknown key %s; %s"):format(name, hint), "EFR_USAGE"
+end
+
+local function show_key(env, config, name)
+  local key, message, code = known_key(env, name)
+  if not key then
+    return nil, message, code
+  end
+  local value = config:get(name)
+  if value == nil then
+    env:say(("# %s is unset"):format(name))
+  else
+    env:say(("%s = %s  # %s"):format(name, lines.value(value), config:source(name)))
+  end
+  return 0
+end
+
+local function show(args, env)
   local config, message, code = env:config()
   if not config then
     return nil, message, code
+  elseif args.key then
+    return show_key(env, config, args.key)
   end
   show_settings(env, config)
   show_command(env)
@@ -206,14 +237,6 @@ local function change(env, make)
     return nil, message, code
   end
   return path
-end
-
-local function known_key(env, name)
-  local key = settings.schema(env).keys[name]
-  if key then
-    return key
-  end
-  return nil, ("unknown key %s; see efr config show"):format(name), "EFR_USAGE"
 end
 
 local function set(args, env)

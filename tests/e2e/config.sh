@@ -50,6 +50,10 @@ shows ".*/config.toml: fine" efr config check
 grep -A1 '^#mode = "cautious"$' "$file" | grep -qx 'mode = "auto"' || fail "not below its comment"
 shows 'mode = "auto"  # file' efr config show
 shows '# efrd does not run' efr config show
+[[ $(efr config show permissions.mode) == 'permissions.mode = "auto"  # file' ]] || fail "show of one key"
+[[ $(efr config show sandbox.mask) == 'sandbox.mask = []  # default' ]] || fail "show of a default"
+refuses 2 'unknown key permissions.moed; did you mean permissions.mode?' efr config show permissions.moed
+refuses 2 'unknown key zzzzzz; see efr config show' efr config show zzzzzz
 shows 'permissions.mode = "auto"  # file' efrd --print-config
 shows 'sandbox.mask = \[\]  # default' efrd --print-config
 cp "$file" "$T/before"
