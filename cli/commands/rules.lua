@@ -11,6 +11,7 @@ local M = { summary = "check, test, explain your Lua rules" }
 local SPEC <const> = "rules_spec.lua"
 local SPEC_MAX <const> = 256 * 1024
 local STARTER <const> = "docs/examples/rules.lua"
+local SPEC_STARTER <const> = "docs/examples/rules_spec.lua"
 local FILE_MODE <const> = 384 -- 0600
 local DIR_MODE <const> = 448 -- 0700
 local ORDER <const> = { allow = 1, ask = 2, deny = 3 }
@@ -24,7 +25,7 @@ function M.add(parser)
   explain:option("--mode", "ask as in this mode; default: permissions.mode")
   explain:option("--cwd", "the directory in which the line starts; default: this one")
   explain:argument("line", "the line; several words are joined with blanks"):args("+")
-  parser:command("new", "write a rules.lua to start from"):add_help(false)
+  parser:command("new", "write a rules.lua and a rules_spec.lua to start from"):add_help(false)
 end
 
 local function show_problem(env, problem)
@@ -215,28 +216,41 @@ function ACTIONS.explain(env, rules, args)
   return 0
 end
 
--- Also a link that leads nowhere is a file of the user.
-function ACTIONS.new(env, rules)
-  local path, fs = rules.dir .. "/rules.lua", env.ports.fs
-  local ok, err, code = fs.mkdirs(rules.dir, DIR_MODE)
-  if not ok then
-    return nil, ("%s: %s"):format(rules.dir, err), code
-  end
-  local fd
-  fd, err, code = env.ports.uv.fs_open(path, "wx", FILE_MODE)
+-- Writes a new file; also a link that leads nowhere is a file of the user.
+local function write_new(env, path, text)
+  local fd, err, code = env.ports.uv.fs_open(path, "wx", FILE_MODE)
   if not fd then
     if code == "EEXIST" then
       return nil, path .. " is already there", code
     end
     return nil, ("%s: %s"):format(path, err), code
   end
-  ok, err, code = env.ports.sys.write_fd(fd, env.ports.assets.get(STARTER))
+  local ok
+  ok, err, code = env.ports.sys.write_fd(fd, text)
   env.ports.sys.close_fd(fd)
   if not ok then
     return nil, ("%s: %s"):format(path, err), code
   end
   env:say("wrote " .. path)
-  return 0
+  return true
+end
+
+function ACTIONS.new(env, rules)
+  local ok, err, code = env.ports.fs.mkdirs(rules.dir, DIR_MODE)
+  if not ok then
+    return nil, ("%s: %s"):format(rules.dir, err), code
+  end
+  local assets = env.ports.assets
+  ok, err, code = write_new(env, rules.dir .. "/rules.lua", assets.get(STARTER))
+  if not ok then
+    return nil, err, code
+  end
+  ok, err, code = write_new(env, rules.dir .. "/" .. SPEC, assets.get(SPEC_STARTER))
+  if not ok and code == "EEXIST" then
+    env:say(err .. "; it stays as it is")
+    return 0
+  end
+  return ok and 0, err, code
 end
 
 function M.run(args, env)

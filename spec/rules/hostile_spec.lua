@@ -313,6 +313,8 @@ describe("hostile files", function()
     ["bytecode"] = { "\27Lua", "rules.lua", "attempt to load a binary chunk" },
     ["a wrong field"] = { "efr.rule { effect = 'ask', wen = print }", "rules.lua:1: ",
       "efr.rule: has no field 'wen'" },
+    ["wrong fields"] = { "efr.rule { effect = 1, z9 = 1, z1 = 1, wen = 1, z2 = 1, z3 = 1, z4 = 1, z5 = 1,"
+      .. " z6 = 1, z7 = 1, z8 = 1 }", "rules.lua:1: ", "efr.rule: has no field 'wen'" },
     ["a wrong effect"] = { "\n\nefr.rule { effect = 'contain', program = 'x' }", "rules.lua:3: ",
       'effect must be "allow", "ask" or "deny"' },
     ["too many rules"] = { "for i = 1, 501 do efr.rule { effect = 'ask', program = 'x' } end",

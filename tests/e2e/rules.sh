@@ -27,8 +27,16 @@ rules=$HOME/.config/efr/rules.lua
 
 say "new and check need no daemon"
 contains "$(efr rules check)" 'There are no rules in .*/\.config/efr\.'
-contains "$(efr rules new)" "wrote $rules"
+text=$(efr rules new)
+contains "$text" "wrote $rules"
+contains "$text" "wrote ${rules%.lua}_spec.lua"
 equals "$(stat -c %a "$rules")" 600
+contains "$(efr rules test)" '^1 example, 0 failed$'
+rm "$rules"
+printf 'mine\n' >"${rules%.lua}_spec.lua"
+contains "$(efr rules new)" 'rules_spec.lua is already there; it stays as it is'
+equals "$(cat "${rules%.lua}_spec.lua")" mine
+rm "${rules%.lua}_spec.lua"
 ! text=$(efr rules new 2>&1) || fail "new wrote over a file"
 contains "$text" 'is already there'
 contains "$(efr rules check)" '1 file, 0 entries: no errors'

@@ -116,14 +116,26 @@ local function copy_of(value)
   return table.move(value, 1, #value, 1, {})
 end
 
+-- The first in byte order, so that a file gives the same words each time.
+local function unknown_field(form, given)
+  local least
+  for key in next, given do
+    local name = tostring(key)
+    if not form.fields[key] and (not least or name < least) then least = name end
+  end
+  return least
+end
+
 local function check(kind, form, given)
   if type(given) ~= "table" then return nil, "takes one table" end
   local entry = { kind = kind }
-  for key, value in next, given do
-    local name = form.fields[key]
-    if not name then
-      return nil, ("has no field '%s'"):format(bytes.shown(tostring(key), MAX_ID))
-    end
+  local unknown = unknown_field(form, given)
+  if unknown then return nil, ("has no field '%s'"):format(bytes.shown(unknown, MAX_ID)) end
+  local keys = {}
+  for key in next, given do keys[#keys + 1] = key end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local name, value = form.fields[key], given[key]
     local fine, wrong = CHECKS[name](value)
     if not fine then return nil, key .. " " .. wrong end
     -- `kind` of an exit is no kind of an entry.
