@@ -79,7 +79,8 @@ pack() {
     mkdir -p "$keep/build/test"
     cp -r "$build/bin" "$keep/build/"
     cp "$build"/test/efr-sbx-unsafe "$build"/test/efr-lua "$keep/build/test/"
-    mkdir "$keep/attackers"
+    mkdir -p "$keep/build/gen/sbx" "$keep/attackers"
+    cp "$build/gen/sbx/seccomp_programs.h" "$keep/build/gen/sbx/"
     local file name
     for file in "$source"/tests/sbx/*.c; do
         name=$(basename "$file" .c)

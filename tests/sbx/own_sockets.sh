@@ -75,8 +75,9 @@ else
 fi
 
 # At most 256 connects wait at once, the next ones are refused; afterwards the broker's threads go.
-sbx timeout 30 $PYTHON -c '
-import errno, os, socket, threading
+# It is stuck when 20 s bring neither an answer nor a change of their number, however slow the machine.
+sbx $PYTHON -c '
+import errno, os, socket, threading, time
 s = socket.socket(socket.AF_UNIX); s.bind("\0full"); s.listen(0)
 first = socket.socket(socket.AF_UNIX); first.connect("\0full")
 answers = []
@@ -85,12 +86,23 @@ def go():
     c = socket.socket(socket.AF_UNIX)
     answers.append(errno.errorcode[c.connect_ex("\0full")])
     if answers[-1] == "EAGAIN": refused.release()
-threads = [threading.Thread(target=go) for _ in range(270)]
+def broker(): return len(os.listdir("/proc/1/task"))
+seen = None
+def moves():
+    global seen
+    before, seen = seen, (broker(), len(answers))
+    if before == seen: raise SystemExit("stuck at %d threads, %d answers" % seen)
+threads = [threading.Thread(target=go, daemon=True) for _ in range(270)]
 for t in threads: t.start()
-for _ in range(14): refused.acquire()
+for _ in range(14):
+    while not refused.acquire(timeout=20): moves()
 s.close()
-for t in threads: t.join()
-while len(os.listdir("/proc/1/task")) > 3: pass
+for t in threads:
+    while t.join(20) or t.is_alive(): moves()
+least, end = broker(), time.monotonic() + 20
+while least > 3:
+    if broker() < least: least, end = broker(), time.monotonic() + 20
+    if time.monotonic() > end: raise SystemExit("%d threads stay" % least)
 print(answers.count("EAGAIN"), answers.count("ECONNREFUSED"))'
 expect "256 connects in flight" 0 "14 256"
 
