@@ -289,7 +289,7 @@ function M.run(args, env)
     env:warn("the sandbox could not start: " .. message)
     exit = NOT_STARTED
   elseif ended.timed_out then
-    env:warn("the command was ended after " .. args.timeout)
+    env:warn("the command was ended after " .. args.timeout:gsub("^%d+$", "%0s"))
     exit = TIMED_OUT
   end
   local result
