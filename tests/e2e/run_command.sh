@@ -89,7 +89,7 @@ done
 rc=0
 efr run --timeout 1 -- sh -c 'trap "" TERM; echo up; sleep 100' >"$T/out" 2>"$T/err" || rc=$?
 equals "$rc $(cat "$T/out")" '124 up' 'the time limit'
-contains "$(cat "$T/err")" 'ended after 1' 'the words for it'
+contains "$(cat "$T/err")" 'ended after 1s' 'the words for it'
 for time in 0 -1 1d x 999h 99999999999s; do
     rc=0
     efr run --timeout="$time" -- true 2>"$T/err" || rc=$?
