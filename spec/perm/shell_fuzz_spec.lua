@@ -1,5 +1,5 @@
 -- Random bytes and changed lines: parse never raises, its memory is bounded, and a tree has its nodes
--- inside the line.
+-- inside the line. The long size is for a run of ten minutes and more.
 local ast = require "efr.perm.ast"
 local generator = require "spec.perm.shell_generator"
 local shell = require "efr.perm.shell"
@@ -38,7 +38,7 @@ describe("any bytes", function()
 
   it("never raise", function()
     local gen = generator.new(SEED + 21)
-    for _ = 1, LONG and 200000 or 2000 do
+    for _ = 1, LONG and 3400000 or 2000 do
       local bytes = {}
       for i = 1, gen:random(60) do
         bytes[i] = gen:chance(90) and SHELL:byte(gen:random(#SHELL)) or gen:random(256) - 1
@@ -49,14 +49,14 @@ describe("any bytes", function()
 
   it("never raise where a line was changed", function()
     local gen = generator.new(SEED + 22)
-    for _ = 1, LONG and 40000 or 1000 do
+    for _ = 1, LONG and 680000 or 1000 do
       check(gen:mutate(gen:line()))
     end
   end)
 
   it("need little memory, whatever the line", function()
     local gen = generator.new(SEED + 23)
-    for _ = 1, LONG and 200 or 6 do
+    for _ = 1, LONG and 3400 or 6 do
       local unit = gen:mutate(gen:line()):sub(1, 40)
       local line = unit:rep(65536 // math.max(#unit, 1))
       collectgarbage()
