@@ -83,7 +83,7 @@ local function add_path(out, item, path)
 end
 
 local function add_paths(ports, declared, out)
-  local seen = {}
+  local seen = { read = {}, write = {} }
   for i, item in ipairs(declared) do
     add_path(out, item, item.path)
     if i > PATHS_MAX then
@@ -94,9 +94,9 @@ local function add_paths(ports, declared, out)
     for _, hidden in ipairs(searched and ports.hidden_in(item.path) or {}) do
       out[#out + 1] = { kind = "read", path = hidden }
     end
-    local key = item.access .. item.path
-    local real = not item.unknown and not seen[key] and real_of(ports, item.path)
-    seen[key] = true
+    local same = seen[item.access]
+    local real = not item.unknown and not same[item.path] and real_of(ports, item.path)
+    same[item.path] = true
     if real and real ~= item.path then add_path(out, item, real) end
   end
 end

@@ -12,6 +12,9 @@
 
 local M = {}
 
+local byte, find = string.byte, string.find
+
+local EQUALS <const> = 61
 local FIELDS_MAX <const> = 128
 -- Of all fields of a word together.
 local BYTES_MAX <const> = 64 * 1024
@@ -274,10 +277,11 @@ end
 
 -- The most frequent word: one plain text.
 local function plain_field(word)
-  local part = word.parts[1]
-  if word.parts[2] or not part or part.t ~= "lit" or part.quote then return nil end
+  local parts = word.parts
+  local part = parts[1]
+  if parts[2] or not part or part.t ~= "lit" or part.quote then return nil end
   local s = part.s
-  if s ~= word.text or not s:find(PLAIN) or s:sub(1, 1) == "=" then return nil end
+  if s ~= word.text or not find(s, PLAIN) or byte(s) == EQUALS then return nil end
   return { text = s }
 end
 

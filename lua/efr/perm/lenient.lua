@@ -54,12 +54,16 @@ end
 -- Words and redirections -----------------------------------------------------------------------
 
 local function resolve_all(nodes, vars)
-  local out = {}
+  -- A copy has its size from the start; no node becomes less than one word.
+  local out, count = { table.unpack(nodes) }, 0
   for _, node in ipairs(nodes) do
-    if word_values.is_plain(node) then
-      out[#out + 1] = word_values.plain(node)
+    local plain = word_values.plain(node)
+    if plain then
+      count, out[count + 1] = count + 1, plain
     else
-      for _, word in ipairs(word_values.resolve(node, vars)) do out[#out + 1] = word end
+      for _, word in ipairs(word_values.resolve(node, vars)) do
+        count, out[count + 1] = count + 1, word
+      end
     end
   end
   return out

@@ -198,9 +198,12 @@ end
 
 ---What such a word becomes.
 ---@param node table
----@return table word
+---@return table? word  nil for another word
 function M.plain(node)
-  local s = node.parts[1].s
+  local parts = node.parts
+  local part = parts[1]
+  if parts[2] or not part or part.t ~= "lit" then return nil end
+  local s = part.s
   return { text = s, shape = s, fixed = s, node = node }
 end
 
@@ -210,7 +213,8 @@ end
 ---@return table[] words  one, or more for braces
 function M.resolve(node, vars)
   local parts = node.parts
-  if M.is_plain(node) then return { M.plain(node) } end
+  local plain = M.plain(node)
+  if plain then return { plain } end
   if #parts > PARTS_MAX then
     local word = M.unknown()
     word.node, word.splits = node, true

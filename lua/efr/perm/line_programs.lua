@@ -13,12 +13,16 @@ local wrappers = require "efr.perm.wrappers"
 
 local M = {}
 
+local byte, find, match = string.byte, string.find, string.match
+
+local DASH <const> = 45
 local NONE <const> = {}
 
 -- Parts of words -------------------------------------------------------------------------------
 
 local function is_option(word)
-  return word.shape:find("^%-.") ~= nil
+  local shape = word.shape
+  return byte(shape) == DASH and #shape > 1
 end
 
 -- The word from a byte on, as a word of its own.
@@ -32,13 +36,14 @@ end
 
 -- What an option's word may name.
 local function option_paths(places, word, why)
-  local equals = word.shape:match("^%-%-[^=]*=()")
+  local shape = word.shape
+  local equals = match(shape, "^%-%-[^=]*=()")
   if equals then
     places:read(part(word, equals), why)
   elseif word.open then
     places:anywhere("read", why)
-  elseif word.shape:find("^%-[^-]") then
-    local slash = word.shape:find("/", 3, true)
+  elseif find(shape, "^%-[^-]") then
+    local slash = find(shape, "/", 3, true)
     if slash then
       places:read(part(word, 3), why)
       places:read(part(word, slash), why)
@@ -48,12 +53,13 @@ end
 
 -- `host:path`, `name=value`: the second half may be a path, too.
 local function inner_paths(places, word, why)
-  local colon = word.shape:find(":", 1, true)
-  if colon and not word.shape:find("://", 1, true) then
+  local shape = word.shape
+  local colon = find(shape, ":", 1, true)
+  if colon and not find(shape, "://", 1, true) then
     places:read(part(word, colon + 1), why)
   end
-  local equals = word.shape:find("=", 2, true)
-  if equals and word.shape:find("^[%w_%-]+=") then places:read(part(word, equals + 1), why) end
+  local equals = find(shape, "=", 2, true)
+  if equals and find(shape, "^[%w_%-]+=") then places:read(part(word, equals + 1), why) end
 end
 
 local function operand_paths(places, word, why)
@@ -63,21 +69,6 @@ local function operand_paths(places, word, why)
 end
 
 -- Default ---------------------------------------------------------------------------------------
-
-local function each_word(words, fn_option, fn_operand)
-  local ended, count = false, 0
-  for i = 2, #words do
-    local word = words[i]
-    if not ended and word.text == "--" then
-      ended = true
-    elseif not ended and is_option(word) then
-      fn_option(word)
-    else
-      count = count + 1
-      fn_operand(word, count)
-    end
-  end
-end
 
 local OPERANDS <const> = {}
 
@@ -105,9 +96,18 @@ local function by_operands(places, command, record)
   local why = command.program or "a program"
   local fn = OPERANDS[record.operands or "read"]
   local contents = record.recursive and options.stands(record.recursive, command.words)
-  each_word(command.words,
-    function(word) option_paths(places, word, why) end,
-    function(word, count) fn(places, word, why, count, contents) end)
+  local words, ended, count = command.words, false, 0
+  for i = 2, #words do
+    local word = words[i]
+    if not ended and word.text == "--" then
+      ended = true
+    elseif not ended and is_option(word) then
+      option_paths(places, word, why)
+    else
+      count = count + 1
+      fn(places, word, why, count, contents)
+    end
+  end
 end
 
 -- Programs with known options ------------------------------------------------------------------

@@ -5,6 +5,9 @@
 
 local M = {}
 
+local byte, find, sub = string.byte, string.find, string.sub
+
+local DASH <const> = 45
 local EMPTY <const> = {}
 
 local function has(list, name)
@@ -77,9 +80,10 @@ end
 local function short(record, out, words, i)
   local word = words[i]
   local shape = word.shape
+  local values, flags = record.values or "", record.flags or ""
   for at = 2, #shape do
-    local letter = shape:sub(at, at)
-    if (record.values or ""):find(letter, 1, true) then
+    local letter = sub(shape, at, at)
+    if find(values, letter, 1, true) then
       if at < #shape then
         note(out, letter, rest_word(word, at + 1))
         return 1
@@ -88,7 +92,7 @@ local function short(record, out, words, i)
       return words[i + 1] and 2 or 1
     end
     note(out, letter)
-    if not (record.flags or ""):find(letter, 1, true) then
+    if not find(flags, letter, 1, true) then
       out.uncertain = true
     end
   end
@@ -106,13 +110,13 @@ function M.parse(record, words)
     local word = words[i]
     local shape = word.shape
     if word.text ~= "--" then out.all[#out.all + 1] = word end
-    if ended or shape == "-" or shape:sub(1, 1) ~= "-" then
+    if ended or shape == "-" or byte(shape) ~= DASH then
       out.operands[#out.operands + 1] = word
       i = i + 1
     elseif word.text == "--" then
       ended = true
       i = i + 1
-    elseif shape:sub(1, 2) == "--" then
+    elseif byte(shape, 2) == DASH then
       i = i + long(record, out, words, i)
     else
       i = i + short(record, out, words, i)
@@ -188,10 +192,12 @@ end
 function M.each_value(wanted, words, fn)
   for i = 2, #words do
     local shape = words[i].shape
-    if shape:sub(1, 2) == "--" then
-      if #shape > 2 then long_value(wanted, words, i, fn) end
-    elseif wanted.short and shape:find("^%-.") then
-      short_value(wanted, words, i, fn)
+    if byte(shape) == DASH then
+      if byte(shape, 2) == DASH then
+        if #shape > 2 then long_value(wanted, words, i, fn) end
+      elseif wanted.short and #shape > 1 then
+        short_value(wanted, words, i, fn)
+      end
     end
   end
 end

@@ -30,12 +30,12 @@ local clean <const> = strings.fold_path
 
 -- Adding ----------------------------------------------------------------------------------------
 
--- The squares of their places have different sums.
-local FLAGS <const> = { "tree", "contents", "unknown", "below" }
-
 local function put(self, item)
   local key = item.access == "read" and 1 or 2
-  for i = 1, #FLAGS do key = item[FLAGS[i]] and key + 4 * i * i or key end
+  if item.tree then key = key + 4 end
+  if item.contents then key = key + 8 end
+  if item.unknown then key = key + 16 end
+  if item.below then key = key + 32 end
   local seen = self._seen[key]
   if not seen then
     seen = {}
@@ -207,9 +207,12 @@ end
 
 ---The command ends.
 function Places:leave()
-  self._displaced, self._names_only, self._extra = nil, nil, {}
-  for _, path in ipairs(self._made) do self._links[path] = true end
-  self._made = {}
+  self._displaced, self._names_only = nil, nil
+  if self._extra[1] then self._extra = {} end
+  if self._made[1] then
+    for _, path in ipairs(self._made) do self._links[path] = true end
+    self._made = {}
+  end
   self._any_link = self._any_link or self._made_anywhere
 end
 

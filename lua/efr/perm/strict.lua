@@ -19,11 +19,13 @@ local names = require "efr.perm.data.shell_words"
 
 local M = {}
 
+local find, match, unpack = string.find, string.match, table.unpack
+
 -- Words of one line.
 local WORK_MAX <const> = 8192
 
 local function base_name(text)
-  return text:match("[^/]*$")
+  return find(text, "/", 1, true) and match(text, "[^/]*$") or text
 end
 
 ---Whether a command (its fields) runs as another user.
@@ -111,9 +113,10 @@ local function simple(state, node)
   if #node.words == 0 then
     return nil, #node.assigns > 0 and "assignment" or "empty"
   end
-  local words = {}
-  for i, word in ipairs(node.words) do
-    local field, construct = fields.strict(word)
+  -- A copy has its size from the start.
+  local words = { unpack(node.words) }
+  for i = 1, #words do
+    local field, construct = fields.strict(words[i])
     if not field then return nil, construct end
     words[i] = field
   end
