@@ -54,8 +54,7 @@ end
 -- Words and redirections -----------------------------------------------------------------------
 
 local function resolve_all(nodes, vars)
-  -- A copy has its size from the start; no node becomes less than one word.
-  local out, count = { table.unpack(nodes) }, 0
+  local out, count = {}, 0
   for _, node in ipairs(nodes) do
     local plain = word_values.plain(node)
     if plain then
