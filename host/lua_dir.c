@@ -93,23 +93,17 @@ static int dir_open_at(lua_State *L)
     return finish_open(L, self, efr_dir_open_at(above->fd, path), path);
 }
 
-static void set_int(lua_State *L, const char *name, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, name);
-}
-
 static void push_stat(lua_State *L, const struct stat *st)
 {
     lua_createtable(L, 0, 6);
     lua_pushstring(L, efr_fs_type_name(st->st_mode));
     lua_setfield(L, -2, "type");
-    set_int(L, "mode", st->st_mode & 07777);
-    set_int(L, "size", st->st_size);
-    set_int(L, "dev", (lua_Integer)st->st_dev);
-    set_int(L, "ino", (lua_Integer)st->st_ino);
-    set_int(L, "ctime_ns",
-            (lua_Integer)st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec);
+    luax_set_int(L, "mode", st->st_mode & 07777);
+    luax_set_int(L, "size", st->st_size);
+    luax_set_int(L, "dev", (lua_Integer)st->st_dev);
+    luax_set_int(L, "ino", (lua_Integer)st->st_ino);
+    luax_set_int(L, "ctime_ns",
+                 (lua_Integer)st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec);
 }
 
 /* dir:stat(path) -> stat */

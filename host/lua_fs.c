@@ -103,26 +103,20 @@ static int fs_write_real(lua_State *L)
 
 /* ---- what is there ---- */
 
-static void set_int(lua_State *L, const char *name, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, name);
-}
-
 static int push_stat(lua_State *L, const struct stat *st)
 {
     lua_createtable(L, 0, 9);
     lua_pushstring(L, efr_fs_type_name(st->st_mode));
     lua_setfield(L, -2, "type");
-    set_int(L, "mode", st->st_mode & 07777);
-    set_int(L, "uid", st->st_uid);
-    set_int(L, "gid", st->st_gid);
-    set_int(L, "size", st->st_size);
-    set_int(L, "mtime_us",
-            (lua_Integer)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000);
-    set_int(L, "dev", (lua_Integer)st->st_dev);
-    set_int(L, "ino", (lua_Integer)st->st_ino);
-    set_int(L, "nlink", (lua_Integer)st->st_nlink);
+    luax_set_int(L, "mode", st->st_mode & 07777);
+    luax_set_int(L, "uid", st->st_uid);
+    luax_set_int(L, "gid", st->st_gid);
+    luax_set_int(L, "size", st->st_size);
+    luax_set_int(L, "mtime_us",
+                 (lua_Integer)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000);
+    luax_set_int(L, "dev", (lua_Integer)st->st_dev);
+    luax_set_int(L, "ino", (lua_Integer)st->st_ino);
+    luax_set_int(L, "nlink", (lua_Integer)st->st_nlink);
     return 1;
 }
 

@@ -42,6 +42,12 @@ int luax_push_errno(lua_State *L, int errnum, const char *what)
     return luax_push_err(L, &err);
 }
 
+void luax_set_int(lua_State *L, const char *name, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
+}
+
 int luax_push_closed(lua_State *L)
 {
     lua_pushnil(L);

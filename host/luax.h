@@ -38,6 +38,9 @@ int luax_push_err(lua_State *L, const struct efr_err *err);
 /* The same from an errno value; what is the object of the failure. */
 int luax_push_errno(lua_State *L, int errnum, const char *what);
 
+/* Sets a field of the table on top of the stack. */
+void luax_set_int(lua_State *L, const char *name, lua_Integer value);
+
 /* Pushes nil, "closed", "EFR_CLOSED" and returns 3. */
 int luax_push_closed(lua_State *L);
 

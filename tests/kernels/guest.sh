@@ -2,8 +2,6 @@
 # guest.sh: what runs in each booted kernel, as its first process: the probe as root and as an ordinary
 # user, with yama.ptrace_scope 0 and 1, then the tests of the sandbox. Prints `guest: all passed` last,
 # or what failed, and restarts the machine, which ends qemu.
-#
-# Not run here: what needs a tool that the guest lacks, see SKIP.
 export PATH=/usr/local/bin:/usr/bin:/usr/sbin HOME=/root LC_ALL=C.UTF-8 LANG=C.UTF-8
 export EFR_SBX_ATTACKERS=/efr/attackers
 export EFR_SOURCE=/efr EFR_BUILD=/efr/build EFR_BIN=/efr/build/bin EFR_TEST_SIZE=ci
