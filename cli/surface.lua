@@ -25,7 +25,8 @@ local function by_hand(env, quarantined)
     if printable(item.from) ~= item.from or printable(item.to) ~= item.to then
       return nil
     end
-    out[#out + 1] = ("  mv -n -- %s %s"):format(quoted(item.to), quoted(item.from))
+    local how = item.restored and "-fT" or "-n"
+    out[#out + 1] = ("  mv %s -- %s %s"):format(how, quoted(item.to), quoted(item.from))
   end
   table.insert(out, 1, "to put it back:")
   return table.concat(out, "\n")

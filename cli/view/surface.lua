@@ -6,6 +6,8 @@ local changes = require "efr.cli.view.changes"
 
 local M = {}
 
+local BACK <const> = "; what stood there before is back"
+
 local function field(item, name)
   local value = type(item) == "table" and item[name]
   return type(value) == "string" and value ~= "" and value or nil
@@ -19,7 +21,7 @@ end
 
 --- One change as a row of the question.
 function M.row(change, home)
-  return named(change, home) .. "; moved to quarantine"
+  return named(change, home) .. "; moved to quarantine" .. (change.restored and BACK or "")
 end
 
 local function line(change, home)
@@ -27,10 +29,15 @@ local function line(change, home)
   if field(change, "rule") == "not_put_back" then
     local path = changes.path(field(change, "path") or "?", home)
     return ("not put back: %s: %s; it stays in quarantine"):format(path, reason or "")
+  elseif reason and change.quarantined then
+    return ("moved to quarantine: %s; what stood there before is not back: %s"):format(
+      named(change, home), reason)
   elseif reason then
     return ("could not move to quarantine: %s: %s"):format(named(change, home), reason)
   elseif change.quarantined then
-    return "moved to quarantine: " .. named(change, home)
+    return "moved to quarantine: " .. named(change, home) .. (change.restored and BACK or "")
+  elseif change.restored then
+    return ("put back, because the command removed it: %s"):format(named(change, home))
   end
   return "the command changed " .. named(change, home)
 end

@@ -1,6 +1,7 @@
 -- For each rule of the surface guard: what a command can do that breaks it (lines of sh, run in the
 -- project), the paths that are then named, and for settings the key. `before`: what stands there
--- before the call. `max_entries`: a smaller limit. A rule without an example fails the spec.
+-- before the call. `max_entries`: a smaller limit. `removed`: the line
+-- takes away what stood there. What stood there before comes back. A rule without an example fails the spec.
 local CONFIG <const> = "sub/.git/config"
 local NESTED <const> = "git init -q sub"
 
@@ -29,6 +30,24 @@ return {
     { before = "git worktree add -q ../tree",
       line = "printf '../..\\n/tmp\\n' >.git/worktrees/tree/commondir",
       paths = { ".git/worktrees/tree/commondir" } },
+    { before = "git worktree add -q ../tree", line = "cd .git/worktrees/tree; rm commondir; "
+        .. "mkdir objects refs; printf '[core]\\n\\tfsmonitor = x\\n' >config",
+      paths = { ".git/worktrees/tree/commondir" }, removed = true },
+  },
+  worktree_gitdir_elsewhere = {
+    { before = "git worktree add -q tree", line = "echo /etc/.git >.git/worktrees/tree/gitdir",
+      paths = { ".git/worktrees/tree/gitdir" } },
+    { before = "git worktree add -q tree; mkdir d; echo 'gitdir: x' >d/.git",
+      line = "echo \"$PWD/d/.git\" >.git/worktrees/tree/gitdir",
+      paths = { ".git/worktrees/tree/gitdir" } },
+    { before = "git worktree add -q tree", line = "rm .git/worktrees/tree/gitdir",
+      paths = { ".git/worktrees/tree/gitdir" }, removed = true },
+  },
+  git_dir_elsewhere = {
+    { line = "mkdir sub; echo 'gitdir: /tmp/x' >sub/.git", paths = { "sub/.git" } },
+    { line = "mkdir sub; ln -s /tmp sub/.git", paths = { "sub/.git" } },
+    { before = "git init -q --bare ../out; git init -q --separate-git-dir=gd sub",
+      line = "echo 'gitdir: ../../out' >sub/.git", paths = { "sub/.git" } },
   },
   worktree_config_worktree_appeared = {
     { before = "git worktree add -q ../tree",

@@ -67,9 +67,18 @@ describe("sbx.guard", function()
     local out = {}
     for i, change in ipairs(report.changes) do
       out[i] = { path = change.path:sub(#project + 2), rule = change.rule, key = change.key,
-        quarantined = change.quarantined, error = change.error }
+        quarantined = change.quarantined, restored = change.restored, error = change.error }
     end
     return out
+  end
+
+  -- A file or link of the project; nil for nothing else.
+  local function what_stands(path)
+    path = project .. "/" .. path
+    local stat = ports.fs.lstat(path)
+    if not stat or stat.type ~= "file" and stat.type ~= "link" then return nil end
+    local read = stat.type == "file" and ports.fs.read_file or ports.fs.readlink
+    return { type = stat.type, mode = stat.mode, bytes = read(path) }
   end
 
   local function exists(path) return ports.fs.lstat(project .. "/" .. path) ~= nil end
@@ -130,16 +139,21 @@ describe("sbx.guard", function()
       it(("%s, %d: %s"):format(rule.name, i, plant.line), function()
         scan.MAX_ENTRIES = plant.max_entries or scan.MAX_ENTRIES
         if plant.before then shell(plant.before) end
+        local stood = {}
+        for n, path in ipairs(plant.paths) do stood[n] = what_stands(path) end
         local report = call(plant.line)
         local wanted = {}
         for n, path in ipairs(plant.paths) do
           wanted[n] = { path = path, rule = rule.name, key = plant.key,
-            quarantined = rule.quarantine or nil }
+            quarantined = rule.quarantine and not plant.removed or nil,
+            restored = rule.quarantine and stood[n] and true or nil }
         end
         assert.same(wanted, summary(report))
         assert.same({}, errors)
-        for _, path in ipairs(plant.paths) do assert.equal(not rule.quarantine, exists(path)) end
-        assert.equal(rule.quarantine, report.place ~= nil)
+        for n, path in ipairs(plant.paths) do
+          if rule.quarantine then assert.same(stood[n], what_stands(path)) end
+        end
+        assert.equal(rule.quarantine and not plant.removed, report.place ~= nil)
         -- The next call has nothing to do with it.
         assert.same({}, summary(call(":")))
       end)
@@ -163,7 +177,14 @@ describe("sbx.guard", function()
     "git clone -q . copy",
     "git init -q --bare store.git",
     "git worktree add -q ../tree",
-    "git worktree add -q tree; git -C tree status",
+    "git worktree add -q tree; git -C tree status; git worktree list",
+    "git worktree move ../tree-a tree-b; git -C tree-b status; git worktree repair tree-b",
+    "git worktree move tree-c tree-d; git -C tree-d status",
+    "git worktree remove tree-c",
+    "git worktree remove tree-c; git worktree add -q tree-c; git branch -D tree-a || :",
+    "rm -rf tree-c; git worktree prune",
+    "cp -a tree-c tree-e; mv tree-c tree-f",
+    "mv nested two; cp -a nested2 three",
     "git init -q ../other && cd ../other && git -c user.name=a -c user.email=a@b commit -qm x "
       .. "--allow-empty; cd ../project; "
       .. "git -c protocol.file.allow=always submodule add -q ../other mod",
@@ -171,6 +192,11 @@ describe("sbx.guard", function()
     "rm -rf .git/hooks",
   } do
     it("says nothing of: " .. line, function()
+      if line:find("tree-", 1, true) then
+        shell("git worktree add -q ../tree-a; git worktree add -q tree-c")
+      elseif line:find("nested", 1, true) then
+        shell("mkdir nested nested2; echo 'gitdir: /tmp/out' | tee nested/.git >nested2/.git")
+      end
       assert.same({}, summary(call(line)))
     end)
   end
@@ -234,7 +260,7 @@ describe("sbx.guard", function()
       assert.equal(place.entries[i].from, entry.from)
       assert.truthy(ports.fs.lstat(place.dir .. "/" .. entry.to))
       assert.truthy(entry.to:find("^" .. i .. "%-"))
-      assert.is_falsy(ports.fs.lstat(entry.from))
+      assert.equal(place.entries[i].old ~= nil, ports.fs.lstat(entry.from) ~= nil)
     end
     assert.same({}, guard:restore(place))
     for i, name in ipairs(names) do
@@ -244,6 +270,24 @@ describe("sbx.guard", function()
     end
     assert.is_falsy(ports.fs.lstat(place.dir))
     assert.same({}, summary(call(":")))
+  end)
+
+  it("lets what it put back make room for what is kept", function()
+    shell("git init -q sub; echo fine >sub/.git/hooks/pre-push; chmod 751 sub/.git/hooks/pre-push")
+    local report = call("echo evil >sub/.git/hooks/pre-push; git -C sub config core.pager evil")
+    assert.equal("fine\n", ports.fs.read_file(project .. "/sub/.git/hooks/pre-push"))
+    assert.same({}, guard:restore(report.place))
+    assert.equal("evil\n", ports.fs.read_file(project .. "/sub/.git/hooks/pre-push"))
+    shell("git -C sub config core.pager | grep evil")
+    assert.is_falsy(ports.fs.lstat(report.place.dir))
+  end)
+
+  it("does not let what somebody changed meanwhile make room", function()
+    shell("git init -q sub; echo fine >sub/.git/hooks/pre-push")
+    local report = call("echo evil >sub/.git/hooks/pre-push")
+    shell("echo more >>sub/.git/hooks/pre-push")
+    assert.equal(1, #guard:restore(report.place))
+    assert.equal("fine\nmore\n", ports.fs.read_file(project .. "/sub/.git/hooks/pre-push"))
   end)
 
   it("puts nothing back over another file or into another directory", function()

@@ -123,6 +123,22 @@ python3 "$tests/e2e/until.py" "$limit" 'moved to quarantine: ~/p/.git/commondir'
 [[ ! -e .git/commondir ]] || fail 'a planted file is there'
 rm -rf gate "$(dirname "$(places)")"
 
+# ---- what stood there comes back, also where a command took it away; the command that puts back works ----
+git worktree add -q "$HOME/tree"
+efr run -- sh -c 'cd .git/worktrees/tree && rm commondir && mkdir objects refs && printf "[core]\n\tfsmonitor = touch %s/ran\n" "$HOME" >config' \
+    2>"$T/err" </dev/null || fail "$(cat "$T/err")"
+contains "$(cat "$T/err")" 'put back, because the command removed it: ~/p/.git/worktrees/tree/commondir'
+git -C "$HOME/tree" status >/dev/null || fail 'git does not work in the work tree'
+[[ ! -e $HOME/ran ]] || fail 'planted code ran in a work tree'
+efr run -- sh -c 'echo /etc >.git/worktrees/tree/gitdir' 2>"$T/err" </dev/null || fail "$(cat "$T/err")"
+contains "$(cat "$T/err")" 'moved to quarantine: ~/p/.git/worktrees/tree/gitdir .*; what stood there before is back'
+equals "$(cat .git/worktrees/tree/gitdir)" "$HOME/tree/.git" 'the file of a work tree'
+sh -c "$(grep -E '^  mv -fT -- ' "$T/err")"
+equals "$(cat .git/worktrees/tree/gitdir)" /etc 'what the printed command puts back in place of the old one'
+echo "$HOME/tree/.git" >.git/worktrees/tree/gitdir
+rm -rf "$(dirname "$(places)")" .git/worktrees/tree/{objects,refs,config}
+git worktree remove --force "$HOME/tree"
+
 # ---- efr run ----
 plant="echo /tmp >.git/commondir; echo all: >Makefile; exit 7"
 rc=0

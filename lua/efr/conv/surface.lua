@@ -68,10 +68,11 @@ local function change_event(turn, call_id, report)
   local changes, quarantined = array({}), array({})
   for i, change in ipairs(report.changes) do
     changes[i] = { path = change.path, rule = change.rule, key = change.key,
-      quarantined = change.quarantined, error = change.error }
+      quarantined = change.quarantined, restored = change.restored, error = change.error }
   end
   for i, entry in ipairs(report.place and report.place.entries or {}) do
-    quarantined[i] = { from = entry.from, to = report.place.dir .. "/" .. entry.to }
+    quarantined[i] = { from = entry.from, to = report.place.dir .. "/" .. entry.to,
+      restored = entry.old and true or nil }
   end
   return events.make("sandbox_surface_changed", {
     call_id = call_id, changes = changes, more = report.more,

@@ -70,7 +70,8 @@ function M.finish(app, call, run_id)
   if report.place then
     told.quarantined = array({})
     for i, entry in ipairs(report.place.entries) do
-      told.quarantined[i] = { from = entry.from, to = report.place.dir .. "/" .. entry.to }
+      told.quarantined[i] = { from = entry.from, to = report.place.dir .. "/" .. entry.to,
+        restored = entry.old and true or nil }
     end
     remember(app, run_id, report.place)
   end

@@ -16,6 +16,7 @@ local look = require "efr.sbx.guard.look"
 local paths = require "efr.perm.paths"
 local quarantine = require "efr.sbx.guard.quarantine"
 local record = require "efr.sbx.guard.record"
+local repo_of = require "efr.sbx.guard.repo"
 local surface = require "efr.sbx.guard.surface"
 
 local M = {}
@@ -129,6 +130,22 @@ local function is_protected(watch, path)
   return not WRITABLE[kind]
 end
 
+-- Whether the work tree that a file `gitdir` names is there and names it, too. One that lies
+-- outside of the roots was not moved there by the call.
+local function leads_back(watch, item)
+  local ports, own = watch.guard.app.ports, item.path:match("^(.*)/")
+  local file = item.type == "file" and (item.bytes or ""):match("^(/[^\r\n]+)[\r\n]*$")
+  for _, root in ipairs(file and watch.roots or {}) do
+    if paths.below(file, root) then
+      local top <close> = ports.dir.open(root)
+      local text = top and top:read(file:sub(#root + 2), look.MAX_BYTES)
+      local named = text and repo_of.named(text, file:match("^(.*)/"))
+      if named and ports.fs.realpath(named) == own then return true end
+    end
+  end
+  return false
+end
+
 local function hits_of(watch, now)
   local self = watch.guard
   local changed = compare.changed(watch.first, now, self.since[watch.call.conversation_id])
@@ -136,9 +153,11 @@ local function hits_of(watch, now)
     list_code(self, change.before)
     list_code(self, change.after)
   end
-  return compare.hits(watch.first, now, changed, function(path)
-    return is_protected(watch, path)
-  end)
+  return compare.hits(watch.first, now, changed, {
+    is_protected = function(path) return is_protected(watch, path) end,
+    leads_back = function(item) return leads_back(watch, item) end,
+    since_ns = self.since[watch.call.conversation_id],
+  })
 end
 
 local function place_of(watch)
@@ -151,13 +170,28 @@ local function place_of(watch)
   return place, err, code
 end
 
--- Moves one hit away. The change says what came of it.
+-- Puts back what stood there before the call, as far as it is known.
+local function put_old(watch, hit, change, place)
+  local old = hit.before
+  if not old or not old.bytes or old.type ~= "file" and old.type ~= "link" then return true end
+  local ok, err = quarantine.put_old(watch.guard.app.ports, place, hit.path, old)
+  change.restored, change.error = ok or nil, not ok and err or nil
+  if not ok then watch.guard.app.log:error("put back %s: %s", hit.path, err) end
+  return ok
+end
+
+-- Moves one hit away, and puts back what it stands in place of. The change says what came of it.
 local function settle(watch, hit, change)
+  if hit.item.type == "missing" then return put_old(watch, hit, change) end
   local place, err = place_of(watch)
   local ok
   if place then ok, err = quarantine.take(watch.guard.app.ports, place, hit.path) end
   change.quarantined, change.error = ok or nil, not ok and err or nil
-  if not ok then watch.guard.app.log:error("quarantine %s: %s", hit.path, err) end
+  if not ok then
+    watch.guard.app.log:error("quarantine %s: %s", hit.path, err)
+  else
+    put_old(watch, hit, change, place)
+  end
   return ok
 end
 
@@ -199,6 +233,7 @@ end
 ---@field rule string
 ---@field key string?  of a config: what would run a program
 ---@field quarantined boolean?
+---@field restored boolean?  what stood there before the call is back
 ---@field error string?  why it could not be moved
 
 ---@class efr.sbx.guard.Report

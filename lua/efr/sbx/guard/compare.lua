@@ -14,12 +14,16 @@ M.SLACK_NS = 1000000000 ---@type integer
 local RULE = {}
 for _, rule in ipairs(rules) do RULE[rule.name] = rule end
 
+-- Files that say where git finds something. Without one git takes what lies beside it.
+local POINTERS <const> = { commondir = true, worktree_commondir = true, worktree_gitdir = true }
+
 ---@class efr.sbx.guard.Hit
 ---@field rule string
 ---@field quarantine boolean
 ---@field path string
 ---@field key string?  of a config: what would run a program
 ---@field item efr.sbx.guard.Item?
+---@field before efr.sbx.guard.Item?  what stood there before the call
 
 -- Settings ---------------------------------------------------------------------------------------
 
@@ -48,7 +52,9 @@ local KINDS = {}
 
 function KINDS.commondir(_, after, repo)
   local own = after.path:match("^(.*)/[^/]*$")
-  if own == repo.path and repo.linked then
+  local is_linked = own == repo.path and repo.linked
+  if after.type == "missing" then return is_linked and "commondir_outside_repo" or nil end
+  if is_linked then
     local fine = after.type == "file" and after.bytes
       and repo_of.is_own_commondir(repo.path, after.bytes)
     return not fine and "commondir_outside_repo" or nil
@@ -67,6 +73,12 @@ function KINDS.worktree_commondir(_, after)
   local fine = after.type == "file" and after.bytes
     and repo_of.is_own_commondir(after.path:match("^(.*)/[^/]*$"), after.bytes)
   return not fine and "worktree_commondir_elsewhere" or nil
+end
+
+-- One of a work tree that is new, or that lay in the private /tmp, leads nowhere outside.
+function KINDS.worktree_gitdir(before, after, _, leads_back)
+  if not before or not before.bytes or before.bytes:find("^/tmp/") then return nil end
+  return not leads_back(after) and "worktree_gitdir_elsewhere" or nil
 end
 
 function KINDS.worktree_config_worktree(before, after)
@@ -95,11 +107,18 @@ function M.is_config(item)
     or item.role == "module_config" or item.role == "include")
 end
 
+---@class efr.sbx.guard.HitOptions
+---@field is_protected fun(path: string): boolean  the call could not write there
+---@field leads_back fun(item: efr.sbx.guard.Item): boolean  a `gitdir` whose work tree names it
+---@field since_ns integer  in a directory that was not looked at before, only newer entries count
+
 -- Records ----------------------------------------------------------------------------------------
 
 ---@class efr.sbx.guard.Record
 ---@field repos table<string, efr.sbx.guard.Repo>  by path
 ---@field ids table<string, efr.sbx.guard.Repo>  by device and inode
+---@field git_files table<string, efr.sbx.guard.GitFile>  by path
+---@field targets table<string, true>  the git directories that they name
 ---@field protected table<string, true>  paths of names that tools act on
 ---@field surface table<string, efr.sbx.guard.Item>
 
@@ -108,7 +127,19 @@ local function before_of(before, repo)
   return before.ids[repo.id] or before.repos[repo.path]
 end
 
----The entries that changed, as {before, after, repo}.
+-- Pointers that are gone while the directory in which they lay is there.
+local function add_removed(out, old, repo)
+  for key, item in pairs(old.items) do
+    local worktree = key:match("^worktrees/([^/]+)/")
+    local there = not worktree or repo.worktrees[worktree]
+    if POINTERS[item.role] and there and not repo.items[key] then
+      local gone = { path = repo.path .. "/" .. key, type = "missing", role = item.role }
+      out[#out + 1] = { before = item, after = gone, repo = repo }
+    end
+  end
+end
+
+---The entries that changed, as {before, after, repo}. One that is gone is of the type "missing".
 ---@param before efr.sbx.guard.Record
 ---@param after efr.sbx.guard.Record
 ---@param since_ns integer  in a directory that was not looked at before, only newer entries count
@@ -125,6 +156,7 @@ function M.changed(before, after, since_ns)
         out[#out + 1] = { before = was, after = item, repo = repo }
       end
     end
+    if old then add_removed(out, old, repo) end
   end
   return out
 end
@@ -137,23 +169,38 @@ local function add_protected(out, before, after)
   end
 end
 
+-- A `.git` that a call made or changed and that names a place where the guard cannot look.
+local function add_git_files(out, before, after, since_ns)
+  for path, file in pairs(after.git_files) do
+    local old = before.git_files[path]
+    local new = look.differs(old and old.item, file.item)
+      and (not file.late or file.item.ctime_ns >= since_ns - M.SLACK_NS)
+    if file.outside and new and not before.targets[file.target] then
+      out[#out + 1] = { rule = "git_dir_elsewhere", quarantine = true, path = path,
+        item = file.item, before = old and old.item }
+    end
+  end
+end
+
 ---The hits, sorted by path; a path is named once.
 ---@param before efr.sbx.guard.Record
 ---@param after efr.sbx.guard.Record
 ---@param changed table[]  what M.changed found, the settings in it listed
----@param is_protected fun(path: string): boolean  the call could not write there
+---@param opts efr.sbx.guard.HitOptions
 ---@return efr.sbx.guard.Hit[]
-function M.hits(before, after, changed, is_protected)
+function M.hits(before, after, changed, opts)
   local found, by_path, out = {}, {}, {}
   for _, change in ipairs(changed) do
-    local rule, key = KINDS[change.after.role](change.before, change.after, change.repo)
-    if rule and not is_protected(change.after.path) then
+    local rule, key = KINDS[change.after.role](change.before, change.after, change.repo,
+      opts.leads_back)
+    if rule and not opts.is_protected(change.after.path) then
       found[#found + 1] = {
         rule = rule, quarantine = RULE[rule].quarantine, path = change.after.path, key = key,
-        item = change.after,
+        item = change.after, before = change.before,
       }
     end
   end
+  add_git_files(found, before, after, opts.since_ns)
   add_protected(found, before, after)
   table.sort(found, function(a, b)
     if a.path ~= b.path then return a.path < b.path end
@@ -165,6 +212,7 @@ function M.hits(before, after, changed, is_protected)
       by_path[hit.path], out[#out + 1] = hit, hit
     elseif hit.quarantine and not first.quarantine then
       first.rule, first.quarantine, first.key, first.item = hit.rule, true, hit.key, hit.item
+      first.before = hit.before
     end
   end
   return out

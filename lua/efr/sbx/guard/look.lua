@@ -21,6 +21,7 @@ local EXECUTABLE <const> = 73 -- 0111
 ---@field settled boolean?  the stamp is old enough to tell
 ---@field ctime_ns integer?
 ---@field executable boolean?
+---@field mode integer?  permission bits
 ---@field bytes string?  of a file, or the target of a link
 ---@field role string?  what it is to git
 ---@field code efr.GitEntry[]?  of a config that was listed: what runs code
@@ -63,7 +64,7 @@ function M.at(dir, rel, path, opts)
   local item = {
     path = path, type = stat.type, id = id, stamp = stamp, ctime_ns = stat.ctime_ns,
     settled = opts.now_ns - stat.ctime_ns > M.SETTLED_NS,
-    executable = stat.mode & EXECUTABLE ~= 0,
+    executable = stat.mode & EXECUTABLE ~= 0, mode = stat.mode,
   }
   local max = opts.max or M.MAX_BYTES
   if stat.type == "file" and stat.size <= max then

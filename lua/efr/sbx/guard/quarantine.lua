@@ -5,9 +5,11 @@
 -- entry is moved itself, a link is never followed, and nothing is ever replaced. `entries.json`
 -- says what lies there and where it was; it is written before the first move, so that a crash
 -- leaves nothing without a name. On another file system a file is copied and then removed, with its
--- mode. Something goes back only into the very directory that it came from.
+-- mode. Something goes back only into the very directory that it came from. Where efr put back what
+-- stood there before the call, that makes room again, while nobody changed it.
 
 local exact = require "efr.util.exact"
+local look = require "efr.sbx.guard.look"
 
 local M = {}
 
@@ -16,12 +18,13 @@ M.MAX_COPY = 16 * 1024 * 1024 ---@type integer
 local DIR_MODE <const> = 448 -- 0700
 local FILE_MODE <const> = 384 -- 0600
 local MAX_NAME <const> = 200
+local OLD <const> = ".old" -- of a name in the quarantine directory
 
 ---@class efr.sbx.guard.Moved
 ---@field from string  where it was
 ---@field to string  name in the quarantine directory
 ---@field parent string  identity of the directory that it came from
----@field copied boolean?
+---@field old string?  identity and stamp of what efr put back in its place
 
 ---@class efr.sbx.guard.Quarantine
 ---@field dir string  real path
@@ -126,6 +129,19 @@ function M.take(ports, place, path)
   return nil, err, code
 end
 
+local function stamp_of(dir, name)
+  local stat = dir:stat(name)
+  return stat and (look.stamp(stat)) .. "/" .. select(2, look.stamp(stat))
+end
+
+-- What efr put there makes room, while it is still that; nothing else does.
+local function make_room(place_dir, to, name, entry)
+  if not entry.old or stamp_of(to, name) ~= entry.old then return true end
+  local ok, err, code = move(to, name, place_dir, entry.to .. OLD)
+  if ok then entry.aside = true end
+  return ok, err, code
+end
+
 local function put_back(ports, place, entry)
   local above, name = split(entry.from)
   local to <close>, err, code = ports.dir.open(above)
@@ -135,7 +151,42 @@ local function put_back(ports, place, entry)
   if identity(to) ~= entry.parent then
     return nil, above .. " is another directory now", "EFR_CHANGED"
   end
-  return move(from, entry.to, to, name)
+  local ok
+  ok, err, code = make_room(from, to, name, entry)
+  if ok then ok, err, code = move(from, entry.to, to, name) end
+  if entry.aside and ok then
+    from:remove(entry.to .. OLD)
+  elseif entry.aside and move(from, entry.to .. OLD, to, name) then
+    entry.aside, entry.old = nil, stamp_of(to, name)
+  end
+  return ok, err, code
+end
+
+---Puts back what stood in a place before the call. Nothing is replaced.
+---@param ports table
+---@param place efr.sbx.guard.Quarantine?  whose newest entry came from there; nil: it was removed
+---@param path string
+---@param old efr.sbx.guard.Item  what it was, with its bytes
+---@return true? ok
+---@return string? err
+---@return string? code
+function M.put_old(ports, place, path, old)
+  local above, name = split(path)
+  local dir <close>, err, code = ports.dir.open(above)
+  if not dir then return nil, err, code end
+  local entry = place and place.entries[#place.entries]
+  if entry and identity(dir) ~= entry.parent then
+    return nil, above .. " is another directory now", "EFR_CHANGED"
+  end
+  local ok
+  if old.type == "link" then
+    ok, err, code = dir:symlink(old.bytes, name)
+  else
+    ok, err, code = dir:create(name, old.bytes, old.mode)
+  end
+  if not ok then return nil, err, code end
+  if entry then entry.old = stamp_of(dir, name) end
+  return true
 end
 
 ---Puts everything back. What cannot go back stays in quarantine.

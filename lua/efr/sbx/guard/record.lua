@@ -31,6 +31,12 @@ local BREATH <const> = 64
 ---@field pause fun()
 ---@field old efr.sbx.guard.Record?
 
+---@class efr.sbx.guard.GitFile  a `.git` that is a file or a link
+---@field item efr.sbx.guard.Item
+---@field target string  the git directory that it names
+---@field outside boolean?  no call can write there, so that nothing of it is looked at
+---@field late boolean?  found only because the shell stands there
+
 local Recorder = {}
 Recorder.__index = Recorder
 
@@ -86,16 +92,31 @@ function add_repo(self, path, how)
   if how.linked then add_common(self, repo) end
 end
 
+-- Notes a `.git` that names another directory; what it names.
+local function note_git_file(self, dir, path, late)
+  local name = (path == "/" and "" or path) .. "/.git"
+  local old = self.opts.old and self.opts.old.git_files[name]
+  local item = look.at(dir, ".git", name, {
+    now_ns = self.now_ns, old = old and old.item, max = MAX_GIT_FILE,
+  })
+  if not item or not item.bytes then return nil end
+  local target = name
+  if item.type == "file" then target = repo_of.named(item.bytes, path) end
+  if not target then return nil end
+  local real = self.opts.ports.fs.realpath(target)
+  local file = { item = item, target = real or target, late = late }
+  file.outside = not inside(self, file.target)
+  self.record.git_files[name], self.record.targets[file.target] = file, true
+  return target
+end
+
 -- The entry `.git` of a directory that is held open.
 local function add_git(self, dir, path, kind, late)
   local base = path == "/" and "" or path
   if kind == "dir" then
     add_repo(self, base .. "/.git", { work_tree = path, late = late })
-  elseif kind == "link" then
-    add_repo(self, base .. "/.git", { work_tree = path, linked = true, late = late })
-  elseif kind == "file" then
-    local text = dir:read(".git", MAX_GIT_FILE)
-    local target = text and repo_of.named(text, path)
+  elseif kind == "link" or kind == "file" then
+    local target = note_git_file(self, dir, path, late)
     if target then add_repo(self, target, { work_tree = path, linked = true, late = late }) end
   end
 end
@@ -165,7 +186,8 @@ function M.take(opts)
   local self = setmetatable({
     opts = opts, now_ns = opts.ports.sys.now_us() * 1000, breath = 0, repo_count = 0,
     surface_room = MAX_SURFACE_BYTES,
-    record = { repos = {}, ids = {}, protected = {}, surface = {}, scans = {} },
+    record = { repos = {}, ids = {}, protected = {}, surface = {}, scans = {}, git_files = {},
+      targets = {} },
   }, Recorder)
   for _, root in ipairs(opts.roots) do add_root(self, root) end
   if opts.cwd then add_above(self, opts.cwd) end

@@ -29,6 +29,7 @@ local NOT_MODULES <const> = {
 ---@field late boolean?  found only because the shell stands there
 ---@field items table<string, efr.sbx.guard.Item>  by what they are: "config", "hooks/NAME", ...
 ---@field unsure boolean?  it has more, or is nested deeper, than efr looks at
+---@field worktrees table<string, true>  names of its linked work trees
 
 ---@class efr.sbx.guard.RepoOptions
 ---@field open fun(path: string): efr.Dir?  efr.dir.open
@@ -177,7 +178,9 @@ local function each_dir(self, rel, fn)
 end
 
 local function add_worktrees(self)
-  each_dir(self, "worktrees", function(rel)
+  each_dir(self, "worktrees", function(rel, name)
+    self.repo.worktrees[name] = true
+    add(self, rel .. "/gitdir", rel .. "/gitdir", "worktree_gitdir")
     add(self, rel .. "/commondir", rel .. "/commondir", "worktree_commondir")
     add_settings(self, rel .. "/config.worktree", "worktree_config_worktree")
   end)
@@ -210,7 +213,7 @@ function M.read(path, opts)
   if not stat then return nil end
   local self = setmetatable({
     repo = { path = path, id = (look.stamp(stat)), items = {}, work_tree = opts.work_tree,
-      linked = opts.linked },
+      linked = opts.linked, worktrees = {} },
     dir = dir, opts = opts, includes = 0,
   }, Reader)
   add(self, "commondir", "commondir", "commondir")

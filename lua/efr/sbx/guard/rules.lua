@@ -14,6 +14,14 @@ return {
     words = "a worktree would take git settings from elsewhere",
   },
   {
+    name = "worktree_gitdir_elsewhere", quarantine = true,
+    words = "git would take another directory for a worktree",
+  },
+  {
+    name = "git_dir_elsewhere", quarantine = true,
+    words = "git would take its settings from a place that efr does not look at",
+  },
+  {
     name = "worktree_config_worktree_appeared", quarantine = true,
     words = "a worktree has git settings of its own",
   },
