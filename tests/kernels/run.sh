@@ -92,6 +92,7 @@ pack() {
     rm -rf "$keep"
 }
 
+# The limit of a user's processes is a part of the memory: with 2 GiB it lies below the 8192 of a call.
 boot() { # VERSION
     local package dir status=0 disk=$work/disk
     package=$(newest "$1")
@@ -101,7 +102,7 @@ boot() { # VERSION
     truncate -s 4G "$disk"
     mkfs.ext4 -q -F "$disk"
     say "== Linux $1: $package"
-    timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nodefaults \
+    timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 4096 -nodefaults \
         -no-reboot -display none -monitor none -serial stdio -kernel "$dir"/boot/vmlinuz-* \
         -initrd "$work/initial.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog${EFR_KERNEL_TESTS:+ efr.tests=$EFR_KERNEL_TESTS}" \
         -drive "file=$disk,if=virtio,format=raw,cache=unsafe" \
