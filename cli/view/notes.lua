@@ -17,4 +17,28 @@ function M.fallback(settings)
     fallback.asked or "the mode", settings.mode or "another mode", reason, fix or "")
 end
 
+local LINE_CHARACTERS <const> = 60
+
+local function one_row(line)
+  line = line:gsub("%s*\n.*", " ...", 1)
+  local at = utf8.offset(line, LINE_CHARACTERS + 1)
+  return at and line:sub(1, at - 1) .. "..." or line
+end
+
+--- A command that goes on after its call.
+--- @param line string
+--- @return string
+function M.left(line)
+  return ("still running in the hidden shell: %s; efr shell shows it"):format(one_row(line))
+end
+
+--- Its end.
+--- @param line string
+--- @param exit_code integer?
+--- @return string
+function M.left_ended(line, exit_code)
+  local how = exit_code and (" (exit %d)"):format(exit_code) or ""
+  return ("ended in the hidden shell%s: %s"):format(how, one_row(line))
+end
+
 return M

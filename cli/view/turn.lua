@@ -35,6 +35,8 @@ local REQUIRED <const> = {
   surface_question_requested = { call_id = "string", question_id = "string", changes = "table" },
   surface_question_answered = { question_id = "string" },
   turn_surface_report = { files = "table" },
+  shell_command_left = { call_id = "string", line = "string" },
+  shell_command_ended = { call_id = "string" },
 }
 
 -- Fields that may be missing, in every kind that has them.
@@ -63,7 +65,9 @@ local ENDS_CALL <const> = {
 }
 
 -- Events that count also after the end of their turn: a command went on after its call.
-local AFTER_END <const> = { sandbox_surface_changed = true }
+local AFTER_END <const> = {
+  sandbox_surface_changed = true, shell_command_left = true, shell_command_ended = true,
+}
 
 --- @param opts {id: string, now_ms: number, answers: boolean} answers = a person here can answer
 function M.new(opts)
@@ -76,6 +80,7 @@ function M.new(opts)
     calls = {},
     questions = {},
     quarantined = {}, -- by call: what lies in quarantine
+    left = {}, -- by call: the line that went on in the hidden shell
     activity = { kind = "queued" },
     seq = 0,
     ended_seq = 0, -- the event that ended the newest model call
@@ -320,6 +325,18 @@ end
 
 function on.turn_surface_report(self, event)
   self:_add({ kind = "note", report = event })
+end
+
+function on.shell_command_left(self, event)
+  self.left[event.call_id] = event.line
+  self:note(notes.left(event.line))
+end
+
+function on.shell_command_ended(self, event)
+  local line = self.left[event.call_id]
+  if line then
+    self:note(notes.left_ended(line, event.exit_code))
+  end
 end
 
 function on.turn_interrupt_requested(self)

@@ -149,7 +149,7 @@ describe("conv: what a call did to git settings", function()
     local late
     w.run_line = function(opts)
       late = opts.on_late_end
-      return { outcome = "timeout", output = "so far", left_running = true }
+      return { outcome = "timeout", output = "so far", left_running = true, pty_id = "p" }
     end
     w.provider.script = function(_, n)
       return n == 1 and answer(nil, { { "shell", { command = "x" } } }) or answer("done")
@@ -158,8 +158,14 @@ describe("conv: what a call did to git settings", function()
     assert.equal(1, #w:find("turn_completed"))
     assert.equal("/home/u/p", w.guard.newest.cwd)
     assert.equal(0, #w:find("sandbox_surface_changed"))
-    late()
+    assert.same({ "x", "p" }, { w:find("shell_command_left")[1].line,
+      w:find("shell_command_left")[1].pty_id })
+    assert.equal(0, #w:find("shell_command_ended"))
+    late({ exit_code = 3 })
     assert.equal(1, #w:find("sandbox_surface_changed"))
+    local ended = w:find("shell_command_ended")[1]
+    assert.same({ w:find("shell_command_left")[1].call_id, "p", 3 },
+      { ended.call_id, ended.pty_id, ended.exit_code })
     -- It is asked before the next call of the conversation.
     w.run_line = nil
     w.provider.script = function(_, n)

@@ -267,6 +267,10 @@ local function new_shells(world)
     self.cwd = dir
     return true
   end
+  function hidden:is_running() return world.shell_runs ~= nil end
+  function hidden:status()
+    return { state = world.shell_runs and "running" or "idle", line = world.shell_runs }
+  end
   function hidden:search_path() return world.search_path or "/usr/bin" end
   function hidden:run(opts)
     world.lines[#world.lines + 1] = { line = opts.line, launch = opts.launch, cwd = self.cwd }

@@ -89,11 +89,16 @@ describe("tools.shell", function()
 
   it("has a text for each other outcome", function()
     local slow = run { outcome = "timeout", output = "tail\n" }
-    assert.equal("[the command still runs after 30 s and goes on in the hidden shell; its output "
-      .. "ends with:]\ntail\n", slow.output)
+    local goes_on = "[the command still runs after 30 s and goes on in the hidden shell, which takes "
+      .. "no other command until it ends; "
+    assert.equal(goes_on .. "its output ends with:]\ntail\n", slow.output)
     assert.is_false(slow.is_error)
-    assert.equal("[the command still runs after 30 s and goes on in the hidden shell; it printed "
-      .. "nothing so far]", run({ outcome = "timeout", output = "" }).output)
+    assert.equal(goes_on .. "it printed nothing so far]",
+      run({ outcome = "timeout", output = "" }).output)
+    assert.is_truthy(run({ outcome = "timeout", output = "~\n~", full_screen = true }).output
+      :find("^%[the command is a full%-screen program that still runs .*:%]\n~\n~$"))
+    assert.is_truthy(run({ outcome = "finished", output = "a\n", exit_code = 0, cwd = "/d",
+      fresh = true }).output:find("%[exit code 0, cwd /d%]\n%[the hidden shell of before had ended"))
     local setup = { outcome = "setup_failed", output = "", setup_error = "no user namespaces" }
     assert.equal("[the sandbox could not start: no user namespaces; nothing of it ran]",
       run(setup, { launch = "contained" }).output)
@@ -108,7 +113,9 @@ describe("tools.shell", function()
       is_error = true,
     }, run({ outcome = "cut_short", output = "a\n", cut_short = "it left no result" }))
     assert.same({
-      output = "[the hidden shell is busy: it shows no prompt. The command did not run.]",
+      output = "[the hidden shell is busy: it shows no prompt. The command did not run, and no call "
+        .. "can change that: tell the user. ,shell shows and stops what runs there, ,new starts with "
+        .. "a new shell.]",
       is_error = true,
     }, run { outcome = "busy", output = "", setup_error = "it shows no prompt" })
     assert.equal("zsh: parse error\n[zsh could not read the command, and nothing of it ran]",

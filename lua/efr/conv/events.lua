@@ -13,6 +13,7 @@ local KINDS <const> = {
   "turn_failed", "turn_cancelled", "shell_started", "shell_exited", "cwd_changed",
   "login_completed", "logout_completed", "sandbox_unavailable", "sandbox_surface_changed",
   "surface_question_requested", "surface_question_answered", "turn_surface_report",
+  "shell_command_left", "shell_command_ended",
 }
 
 local KNOWN = {}

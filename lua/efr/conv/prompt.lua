@@ -131,6 +131,10 @@ local function add_directories(add, facts)
     add("The hidden shell is in the same directory.")
   end
   if MOVED[facts.moved] then add("%s", MOVED[facts.moved]) end
+  if facts.shell_runs then
+    add("A command of an earlier call still runs in the hidden shell, which takes no other until "
+      .. "it ends: %s", command_text(facts.shell_runs))
+  end
 end
 
 local function add_places(add, facts)
@@ -158,9 +162,9 @@ local function add_settings(add, facts)
 end
 
 ---The live-state block. Every fact but `mode` may be missing.
----@param facts table  user_cwd, user_oldpwd, shell_cwd, moved, git_root, git_branch, project_root,
----  home, host, os, ssh, scratch, mode, fallback {asked, reason}, model, effort, last_command,
----  last_status, recent [{command, status}]
+---@param facts table  user_cwd, user_oldpwd, shell_cwd, moved, shell_runs,
+---  git_root, git_branch, project_root, home, host, os, ssh, scratch, mode,
+---  fallback {asked, reason}, model, effort, last_command, last_status, recent [{command, status}]
 ---@return string
 function M.preamble(facts)
   local out = {

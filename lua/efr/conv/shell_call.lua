@@ -7,10 +7,13 @@
 -- surface guard looks before and after each one.
 
 local cache_deletes = require "efr.conv.cache_deletes"
+local left = require "efr.conv.left"
 local surface = require "efr.conv.surface"
 local trusted = require "efr.perm.trusted"
 
 local M = {}
+
+local MINUTE_US <const> = 60000000
 
 -- Whether the sandbox still works is looked at again; nothing runs outside instead.
 local function look_again(app, call)
@@ -44,6 +47,22 @@ local function forget_sudo(turn, call)
   return before and after and "both" or before and "before" or after and "after" or nil
 end
 
+-- A command that may ask, outside of the sandbox, is waited for as long as a person follows who can
+-- answer.
+local function person_may_answer(turn, call)
+  local asks = false
+  for _, requirement in ipairs(call.requirements or {}) do
+    asks = asks or requirement.kind == "interactive"
+  end
+  if not asks or call.launch == "contained" then return nil end
+  local app = turn.app
+  local stop_us = app.ports.sys.mono_us()
+    + app.config:get("shell.interactive_timeout_minutes") * MINUTE_US
+  return function()
+    return app.ports.sys.mono_us() < stop_us and app.answering:somebody(turn.conv.id)
+  end
+end
+
 -- What the model reads behind the output: what the call could not do, what it left, and what it
 -- deleted in caches.
 local function notes_of(turn, call, watch, run)
@@ -54,6 +73,21 @@ local function notes_of(turn, call, watch, run)
   if run.outcome ~= "finished" then return notes end
   local more = cache_deletes.offer(turn, call, run.prepared)
   return table.move(more, 1, #more, #notes + 1, notes)
+end
+
+local function run_options(turn, call, opts)
+  return {
+    line = opts.line,
+    call_id = call.id,
+    launch = call.launch,
+    trusted = trusted.words(turn.app.config:get("permissions.rules")),
+    forget_sudo = forget_sudo(turn, call),
+    search_path = call.launch == "direct" and call.search_path or nil,
+    timeout_ms = opts.timeout_ms,
+    may_wait = person_may_answer(turn, call),
+    on_output = call.ctx.on_output,
+    token = turn.token,
+  }
 end
 
 ---Runs a line for a decided call.
@@ -93,21 +127,15 @@ function M.run(turn, call, opts)
       return failed(call, message)
     end
   end
-  local result = hidden:run({
-    line = opts.line,
-    call = prepared,
-    launch = call.launch,
-    trusted = trusted.words(app.config:get("permissions.rules")),
-    forget_sudo = forget_sudo(turn, call),
-    search_path = call.launch == "direct" and call.search_path or nil,
-    timeout_ms = opts.timeout_ms,
-    on_output = call.ctx.on_output,
-    on_late_end = function()
-      prepared:cleanup()
-      if watch then surface.late(turn, call, watch, hidden.cwd) end
-    end,
-    token = turn.token,
-  })
+  local stays = left.new(conv, turn.id, call.id, opts.line)
+  local wanted = run_options(turn, call, opts)
+  wanted.call = prepared
+  wanted.on_late_end = function(late)
+    prepared:cleanup()
+    stays:ends(late.exit_code)
+    if watch then surface.late(turn, call, watch, hidden.cwd) end
+  end
+  local result = hidden:run(wanted)
   call.stopped = result.outcome == "interrupted"
   call.no_shell = result.no_shell
   call.setup_error = not result.no_shell and result.setup_error or nil
@@ -115,7 +143,7 @@ function M.run(turn, call, opts)
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   local run = { prepared = prepared, outcome = result.outcome }
   if watch then result.notes = notes_of(turn, call, watch, run) end
-  if not result.left_running then prepared:cleanup() end
+  if result.left_running then stays:begins(result.pty_id) else prepared:cleanup() end
   return result
 end
 

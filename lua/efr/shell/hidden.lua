@@ -1,7 +1,8 @@
 -- The hidden zsh of one conversation: one line at a time in it.
 --
 -- Owns: what is typed (one fixed line, never the model's), who waits for a run, how one is stopped.
--- (hidden/life.lua starts and ends the shell, hidden/watch.lua follows what its terminal says.)
+-- (hidden/life.lua starts and ends the shell, hidden/watch.lua follows what its terminal says,
+-- hidden/steer.lua is for a person who looks.)
 -- Must not know: permissions, the store, what a line means. Loop thread of efrd; methods that wait
 -- run in a coroutine.
 --
@@ -18,15 +19,14 @@ local handoff = require "efr.shell.handoff"
 local life = require "efr.shell.hidden.life"
 local live = require "efr.shell.live"
 local output = require "efr.shell.output"
-local process = require "efr.shell.process"
 local results = require "efr.shell.results"
+local steer = require "efr.shell.hidden.steer"
 local watch = require "efr.shell.hidden.watch"
 
 local M = {}
 
 local AFTER_INTERRUPT_MS <const>, PROMPT_MS <const> = 2000, 1000
-local TICK_MS <const> = 100
-local SIGKILL <const> = 9
+local TICK_MS <const>, ASK_AGAIN_MS <const> = 100, 1000
 
 ---@class efr.Hidden
 ---@field cwd string  last known directory of the shell
@@ -54,10 +54,11 @@ function M.new(opts)
   return setmetatable({
     cwd = opts.cwd, _opts = opts, _ports = opts.ports, _phase = "none",
     _handoff = handoff.new(opts.ports, opts.control), _run = nil, _locked = false, _wake = {},
+    _starts = 0, _known = 0, _used_ms = 0,
   }, Hidden)
 end
 
-for _, part in ipairs { life, watch } do
+for _, part in ipairs { life, steer, watch } do
   for name, method in pairs(part) do Hidden[name] = method end
 end
 
@@ -132,27 +133,19 @@ end
 -- A run that goes on without its caller.
 local function leave_running(self, run, outcome)
   run.late, run.answered = true, true
-  return results.running(run, self.cwd, outcome, self._terminal:screen())
+  local result = results.running(run, self.cwd, outcome, self._terminal:screen())
+  result.pty_id = self._pty_id
+  return result
 end
 
--- Stops a run: takes it back, or SIGINT to the foreground group; a contained call that ignores it
--- loses its launcher, and with it everything inside.
+-- Takes a run back, or stops it.
 function Hidden:_interrupt(run)
-  local function over() return run.ended end
   if not run.started and not run.ended and self._handoff:take_back() then
     self:_end_run("dropped")
     self._phase = "ready"
     return self:_result(run)
   end
-  run.interrupted = true
-  self:_wait(self:_now_ms() + 200, nil, function() return run.started or run.ended end)
-  if not run.ended then self._pty:interrupt() end
-  self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
-  if not run.ended and run.launch == "contained" then
-    local pid = process.launcher(self._ports.fs, self._pid, run.call.dir)
-    if pid then self._ports.sys.kill(pid, SIGKILL) end
-    self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
-  end
+  self:_stop(run)
   if not run.ended then return leave_running(self, run, "interrupted") end
   local result = self:_result(run)
   if result.outcome ~= "exited" then
@@ -193,6 +186,16 @@ function Hidden:_not_typed(opts, again, typed, err)
   return results.refusal(self.cwd, "busy", "another process holds the shell's terminal")
 end
 
+-- Waits for the end of a run: until the timeout, and then as long as somebody may still answer it.
+function Hidden:_wait_end(run, opts, timeout)
+  local how
+  repeat
+    how = self:_wait(self:_now_ms() + timeout, opts.token, function() return run.ended end)
+    timeout = ASK_AGAIN_MS
+  until how ~= "timeout" or not opts.may_wait or not opts.may_wait()
+  return how
+end
+
 function Hidden:_run_locked(opts, again)
   local timeout, token = opts.timeout_ms or 30000, opts.token
   local refused = self:_acquire(self:_now_ms() + timeout, token)
@@ -200,10 +203,11 @@ function Hidden:_run_locked(opts, again)
   local run = {
     launch = opts.launch or "direct", call = opts.call, output = output.new(),
     typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,
+    line = opts.line, call_id = opts.call_id, since_us = self._ports.sys.now_us(),
   }
   local typed, err = self:_type(run, opts)
   if not typed then return self:_not_typed(opts, again, typed, err) end
-  local how = self:_wait(self:_now_ms() + timeout, token, function() return run.ended end)
+  local how = self:_wait_end(run, opts, timeout)
   if how == "cancelled" then return self:_interrupt(run) end
   if how == "timeout" then return leave_running(self, run, "timeout") end
   if run.ended == "exited" and not run.started and not again then
@@ -221,6 +225,9 @@ function Hidden:run(opts)
   self._locked = true
   local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
   local result = self:_run_locked(opts)
+  -- Not the first: what the shell before knew is gone.
+  result.fresh = self._known > 0 and self._starts > self._known or nil
+  self._known = self._starts
   local report = opts.launch == "contained" and result.outcome == "finished" and opts.call:result()
   if report then
     self:_apply(report.cwd, report.exports)

@@ -18,6 +18,7 @@ local ASSETS <const> = {
   { "zsh/hidden/user-options.zsh", "user-options.zsh", PRIVATE_FILE },
   { "zsh/hidden/editor", "editor", PROGRAM },
 }
+local MINUTE_MS <const> = 60000
 local USUAL <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
 
 ---@class efr.shell.Pool
@@ -146,6 +147,7 @@ end
 ---@return string? code
 function Pool:get(conversation_id, opts)
   if self._closed then return nil, "efrd is stopping", "EFR_CLOSED" end
+  self:_watch_idle()
   local shell = self._shells[conversation_id]
   if shell then return shell end
   local err, code
@@ -168,11 +170,54 @@ end
 ---End all shells at once; waits. No shell starts afterwards.
 function Pool:close_all()
   self._closed = true
+  self:_stop_timer()
   local tasks = {}
   for id in pairs(self._shells) do
     tasks[#tasks + 1] = async.spawn(function() self:close_conversation(id) end)
   end
   for _, task in ipairs(tasks) do task:wait() end
+end
+
+---The shell of a conversation that has had one.
+---@param conversation_id string
+---@return efr.Hidden?
+function Pool:of_conversation(conversation_id)
+  return self._shells[conversation_id]
+end
+
+---The running shell with this terminal.
+---@param pty_id string
+---@return efr.Hidden?
+function Pool:of_pty(pty_id)
+  for _, shell in pairs(self._shells) do
+    if shell:pty_id() == pty_id then return shell end
+  end
+  return nil
+end
+
+---End the shells that have been idle as long as the setting says; a command starts a new one.
+function Pool:close_idle()
+  local minutes = self._app.config and self._app.config:get("shell.idle_minutes") or 0
+  if minutes == 0 then return end
+  for _, shell in pairs(self._shells) do
+    local idle = shell:idle_ms()
+    if idle and idle >= minutes * MINUTE_MS then async.spawn(shell.close, shell) end
+  end
+end
+
+-- Looks at the shells each minute while one runs.
+function Pool:_watch_idle()
+  if self._timer then return end
+  self._timer = self._app.ports.uv.new_timer()
+  self._timer:start(MINUTE_MS, MINUTE_MS, function()
+    self:close_idle()
+    if self:count() == 0 then self:_stop_timer() end
+  end)
+end
+
+function Pool:_stop_timer()
+  if self._timer then self._timer:close() end
+  self._timer = nil
 end
 
 ---Pids of the running shells; each is the id of its session too.

@@ -180,6 +180,46 @@ function Recording:resize(cols, rows)
   if not self._closed then write_chunk(self, TYPE_RESIZE, string.pack("<I2I2", cols, rows)) end
 end
 
+-- The offsets at which segments begin, in order.
+local function segment_starts(self, folder)
+  local starts = {}
+  for _, entry in ipairs(self._opts.ports.fs.readdir(folder) or {}) do
+    starts[#starts + 1] = math.tointeger(tonumber(entry.name:match("^(%d+)%.rec$")))
+  end
+  table.sort(starts)
+  return starts
+end
+
+-- The output in a segment's bytes; nil: damaged.
+local function output_of(bytes)
+  local chunks, parts = M.chunks(bytes), {}
+  for _, chunk in ipairs(chunks or {}) do
+    if chunk.type == TYPE_OUTPUT then parts[#parts + 1] = chunk.payload end
+  end
+  return chunks and table.concat(parts)
+end
+
+---The output from an offset to the end. Reads files; for little that is near the end.
+---@param from integer
+---@return string? bytes  nil: a part of it was not kept
+function Recording:since(from)
+  if from == self.seq then return "" end
+  local folder = self._opts.dir .. "/" .. self._opts.pty_id
+  local starts = segment_starts(self, folder)
+  local parts, at = {}, nil
+  for i, start in ipairs(starts) do
+    if not starts[i + 1] or starts[i + 1] > from then
+      local bytes = self._opts.ports.fs.read_file(("%s/%d.rec"):format(folder, start))
+      local output = bytes and output_of(bytes)
+      if not output or (at and at ~= start) then return nil end
+      parts[#parts + 1], at = output, start + #output
+    end
+  end
+  local all = table.concat(parts)
+  if at ~= self.seq or self.seq - from > #all then return nil end
+  return all:sub(#all - (self.seq - from) + 1)
+end
+
 function Recording:close()
   self._closed = true
   end_segment(self)

@@ -16,6 +16,8 @@ local M = {}
 ---@field search_path string?  the PATH that the line was decided with: with another it does not run
 ---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
 ---@field timeout_ms integer?  default 30000
+---@field may_wait (fun(): boolean)?  asked after the timeout: whether the call waits on
+---@field call_id string?  for whoever looks at the shell
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
 ---@field token efr.Token?
@@ -30,6 +32,9 @@ local M = {}
 ---@field setup_error string?  why a call was not run
 ---@field cut_short string?  of cut_short: why the sandbox ended while the command ran
 ---@field no_shell boolean?  of setup_failed: the hidden shell is what failed, not the sandbox
+---@field fresh boolean?  a new shell ran it: variables and functions of the one before are gone
+---@field full_screen boolean?  of timeout: the output is the screen of a full-screen program
+---@field pty_id string?  of the terminal, when the command goes on
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
 
 ---A line that was not run; setup_failed is the shell's here.
@@ -44,6 +49,20 @@ function M.refusal(cwd, outcome, message)
   }
 end
 
+-- What a full-screen program shows now, or nil.
+local function full_screen(run, screen)
+  local snapshot = screen and run.output:full_screen() and screen:snapshot()
+  if not snapshot or not snapshot.alternate_screen then return nil end
+  local lines = {}
+  for i, row in ipairs(snapshot.rows) do
+    local cells = {}
+    for at, cell in ipairs(row.cells) do cells[at] = cell.text end
+    lines[i] = table.concat(cells):gsub("%s+$", "")
+  end
+  while #lines > 0 and lines[#lines] == "" do lines[#lines] = nil end
+  return table.concat(lines, "\n")
+end
+
 ---A run that goes on after its caller has its answer. Waits.
 ---@param run table
 ---@param cwd string
@@ -51,9 +70,10 @@ end
 ---@param screen efr.shell.Screen?
 ---@return efr.shell.RunResult
 function M.running(run, cwd, outcome, screen)
+  local shown = full_screen(run, screen)
   return {
-    outcome = outcome, output = replay.tail(run.output, screen, live.TAIL_BYTES), truncated = true,
-    cwd = cwd, left_running = true,
+    outcome = outcome, output = shown or replay.tail(run.output, screen, live.TAIL_BYTES),
+    truncated = true, cwd = cwd, left_running = true, full_screen = shown and true,
   }
 end
 

@@ -245,15 +245,23 @@ end
 
 -- ---- snapshots ----
 
-local function row_of(frame)
-  local cells = frames.cells(frame.runs)
-  return cells and { cells = cells, wrapped = frame.wrapped }
+-- A row that was seen before is the same table again.
+local function row_of(frame, seen)
+  local key = (frame.wrapped and "w" or "-") .. frame.runs
+  local row = seen and (seen.old[key] or seen.new[key])
+  if not row then
+    local cells = frames.cells(frame.runs)
+    row = cells and { cells = cells, wrapped = frame.wrapped }
+  end
+  if seen then seen.new[key] = row end
+  return row
 end
 
 ---The screen as the protocol's ScreenSnapshot, its title as bytes. Waits.
 ---@param history_rows integer?  rows of scrollback, default 0
+---@param seen {old: table, new: table}?  rows of the one before, by their bytes, and of this one
 ---@return table? snapshot  nil: there is no screen
-function Screen:snapshot(history_rows)
+function Screen:snapshot(history_rows, seen)
   local got = ask(self, { kind = "snapshot", rows = {} }, function(id)
     send(self, "G", string.pack("<I4I2", id, math.min(history_rows or 0, 1000)))
   end)
@@ -265,7 +273,7 @@ function Screen:snapshot(history_rows)
     title = head.title ~= "" and head.title or nil,
   }
   for _, frame in ipairs(got.rows) do
-    local row = row_of(frame)
+    local row = row_of(frame, seen)
     if not row then return self:_fail("a row is no row") end
     local list = frame.history and snapshot.scrollback or snapshot.rows
     list[#list + 1] = row

@@ -116,8 +116,16 @@ local function finished(result, call)
   return with_note(result.output, note), result.exit_code ~= 0
 end
 
+local FULL_SCREEN <const> = "[the command is a full-screen program that still runs after %d s; no "
+  .. "keys can be sent to it from here, and until it ends the hidden shell takes no other command. "
+  .. "Its screen shows:]"
+
 local function timed_out(result, call)
-  local note = ("[the command still runs after %d s and goes on in the hidden shell; %s]")
+  if result.full_screen then
+    return FULL_SCREEN:format(call.seconds) .. "\n" .. result.output, false
+  end
+  local note = ("[the command still runs after %d s and goes on in the hidden shell, which takes "
+    .. "no other command until it ends; %s]")
   if result.output == "" then
     return note:format(call.seconds, "it printed nothing so far"), false
   end
@@ -144,6 +152,9 @@ local function fixed(note)
   end
 end
 
+local FRESH <const> = "[the hidden shell of before had ended: this ran in a new one, without its "
+  .. "variables, functions and aliases]"
+
 local OUTCOMES <const> = {
   finished = finished,
   timeout = timed_out,
@@ -157,7 +168,9 @@ local OUTCOMES <const> = {
   not_started = fixed("[zsh could not read the command, and nothing of it ran]"),
   busy = function(result)
     local why = result.setup_error or "an earlier command still runs in it"
-    return ("[the hidden shell is busy: %s. The command did not run.]"):format(why), true
+    return ("[the hidden shell is busy: %s. The command did not run, and no call can change that: "
+      .. "tell the user. ,shell shows and stops what runs there, ,new starts with a new shell.]")
+      :format(why), true
   end,
   exited = fixed("[the hidden shell ended while the command ran; the next call starts a new one]"),
 }
@@ -170,6 +183,7 @@ function M.run(input, ctx)
   local result = ctx.shell { line = input.command, timeout_ms = seconds * 1000 }
   local describe = OUTCOMES[result.outcome] or error("no outcome " .. tostring(result.outcome))
   local output, is_error = describe(result, { ctx = ctx, seconds = seconds })
+  if result.fresh then output = with_note(output, FRESH) end
   for _, note in ipairs(result.notes or {}) do output = with_note(output, note) end
   return {
     output = output, is_error = is_error, exit_code = result.exit_code,

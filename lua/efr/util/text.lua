@@ -103,19 +103,37 @@ function M.cut_middle(s, limit)
   return s:sub(1, head) .. note .. s:sub(tail), true
 end
 
+local pairs_of_digits
+
+-- The two digits of each number of 12 bits; made at the first use.
+local function digit_pairs()
+  if not pairs_of_digits then
+    pairs_of_digits = {}
+    for n = 0, 4095 do
+      local high, low = (n >> 6) + 1, (n & 63) + 1
+      pairs_of_digits[n] = BASE64:sub(high, high) .. BASE64:sub(low, low)
+    end
+  end
+  return pairs_of_digits
+end
+
 ---Standard base64 with padding.
 ---@param bytes string
 ---@return string
 function M.base64(bytes)
-  local out = {}
-  for i = 1, #bytes, 3 do
+  local digits, out, count = digit_pairs(), {}, 0
+  local whole = #bytes - #bytes % 3
+  for i = 1, whole, 3 do
     local a, b, c = bytes:byte(i, i + 2)
-    local n = a << 16 | (b or 0) << 8 | (c or 0)
-    local function digit(shift)
-      local at = (n >> shift & 63) + 1
-      return BASE64:sub(at, at)
-    end
-    out[#out + 1] = digit(18) .. digit(12) .. (b and digit(6) or "=") .. (c and digit(0) or "=")
+    out[count + 1] = digits[a << 4 | b >> 4]
+    out[count + 2] = digits[(b & 15) << 8 | c]
+    count = count + 2
+  end
+  local a, b = bytes:byte(whole + 1, whole + 2)
+  if b then
+    out[count + 1] = digits[a << 4 | b >> 4] .. digits[(b & 15) << 8]:sub(1, 1) .. "="
+  elseif a then
+    out[count + 1] = digits[a << 4] .. "=="
   end
   return table.concat(out)
 end

@@ -118,9 +118,15 @@ local function follow_user(turn)
     elseif conv.hidden:set_cwd(turn.cwd) then
       conv.shell_cwd, turn.moved = conv.hidden.cwd or turn.cwd, "moved"
     else
-      turn.moved = "failed"
+      turn.moved = conv.hidden:is_running() and "busy" or "failed"
     end
   end
+end
+
+-- What still runs in the hidden shell from an earlier turn.
+local function running_line(turn)
+  local status = turn.conv.hidden and turn.conv.hidden:status()
+  return status and status.state == "running" and status.line or nil
 end
 
 local function live_state(turn)
@@ -131,6 +137,7 @@ local function live_state(turn)
     user_oldpwd = context.oldpwd,
     shell_cwd = turn.conv.shell_cwd,
     moved = turn.moved,
+    shell_runs = running_line(turn),
     git_root = root,
     git_branch = branch,
     project_root = turn.project_root,

@@ -54,7 +54,7 @@ function Life:_spawn()
   self._pid, self.cwd, self._phase = opened.pty:pid(), cwd, "starting"
   self._startup = output.new { limit_bytes = 2 * live.TAIL_BYTES }
   self._timer = self._ports.uv.new_timer()
-  self._claimed = nil
+  self._claimed, self._starts, self._used_ms = nil, self._starts + 1, self:_now_ms()
   self:_event("shell_started", { cwd = cwd, pid = self._pid })
   return true
 end

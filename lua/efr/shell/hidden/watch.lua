@@ -111,6 +111,7 @@ end
 
 function Watch:_on_bytes(bytes)
   local run = self._run
+  self._used_ms = self:_now_ms()
   if not run then
     if self._phase == "starting" then self._startup:feed(bytes) end
     return

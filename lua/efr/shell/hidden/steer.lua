@@ -1,0 +1,108 @@
+-- A hidden shell as a person sees and steers it, from outside of any call.
+--
+-- Owns: the methods of efr.Hidden that say what runs, stop it, and type a person's keys. Must not
+-- know: who asks, how a run is started. Loop thread of efrd; methods that wait run in a coroutine.
+--
+-- Policy: keys go to a program that holds the terminal, never to the shell itself, and never into
+-- the sandbox: what asks there for a password is easily made, and the person cannot tell.
+
+local process = require "efr.shell.process"
+
+local AFTER_INTERRUPT_MS <const>, START_MS <const> = 2000, 200
+local SIGKILL <const> = 9
+
+---@class efr.Hidden
+local Steer = {}
+
+---@class efr.shell.Status
+---@field state "idle"|"running"|"exited"
+---@field cwd string
+---@field input "none"|"visible"|"hidden"
+---@field line string?  of a running command, as all that follows
+---@field since_us integer?
+---@field call_id string?
+---@field pty_id string?
+---@field left boolean?  its call has answered
+---@field contained boolean?
+
+---What runs.
+---@return efr.shell.Status
+function Steer:status()
+  local run = self._run
+  if not run then
+    local ended = self._phase == "none" and self._starts > 0
+    return { state = ended and "exited" or "idle", cwd = self.cwd, input = "none" }
+  end
+  local input = run.input
+  return {
+    state = "running", cwd = self.cwd, input = type(input) == "string" and input or "none",
+    line = run.line, since_us = run.since_us, call_id = run.call_id, pty_id = self._pty_id,
+    left = run.late, contained = run.launch == "contained" or nil,
+  }
+end
+
+---The id of the terminal; nil when no shell runs.
+---@return string?
+function Steer:pty_id()
+  return self._pty and self._pty_id
+end
+
+---The terminal of the shell that runs, or ran last.
+---@return efr.shell.Terminal?
+function Steer:terminal()
+  return self._terminal
+end
+
+-- Stops a run that was sent: SIGINT to the foreground group; a contained call that ignores it loses
+-- its launcher, and with it everything inside. Afterwards run.ended says whether that was enough.
+function Steer:_stop(run)
+  local function over() return run.ended end
+  run.interrupted = true
+  self:_wait(self:_now_ms() + START_MS, nil, function() return run.started or run.ended end)
+  if not run.ended then self._pty:interrupt() end
+  self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
+  if not run.ended and run.launch == "contained" then
+    local pid = process.launcher(self._ports.fs, self._pid, run.call.dir)
+    if pid then self._ports.sys.kill(pid, SIGKILL) end
+    self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
+  end
+end
+
+---Stop the command whose call has answered; waits some seconds at most. One that ignores the
+---interrupt still runs afterwards.
+---@return boolean? asked
+---@return string? err
+function Steer:interrupt_left()
+  local run = self._run
+  if not run then return nil, "no command runs in the hidden shell" end
+  if not run.late then
+    return nil, "a call still waits for this command; interrupt the turn (Ctrl+C there) instead"
+  end
+  self:_stop(run)
+  return true
+end
+
+---Type a person's keys for the program that holds the terminal.
+---@param bytes string
+---@return boolean? written
+---@return string? err
+function Steer:type_keys(bytes)
+  local run = self._run
+  if not run or not run.started or self._pending or self:_has_terminal() then
+    return nil, "no program reads the hidden shell's terminal"
+  end
+  if run.launch == "contained" then
+    return nil, "the command runs in the sandbox, and efr types nothing into it"
+  end
+  return self._pty:write(bytes)
+end
+
+---Milliseconds since the newest sign of life at a prompt that nobody watches; nil: the shell is in
+---use, or none runs.
+---@return integer?
+function Steer:idle_ms()
+  if not self._pty or self._run or self._locked or self._terminal:is_watched() then return nil end
+  return self:_now_ms() - self._used_ms
+end
+
+return Steer
