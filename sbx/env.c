@@ -167,17 +167,31 @@ static char *take_over(const struct plan *plan, const char *entry)
     return xasprintf("%.*s=%s", (int)strcspn(entry, "="), entry, moved);
 }
 
+static bool is_there(char *const *list, size_t count, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(list[i], name, len) == 0 && list[i][len] == '=')
+            return true;
+    return false;
+}
+
 char **env_build(const struct plan *plan, char *const *from)
 {
     size_t count = 0;
     while (from[count])
         count++;
-    char **result = xcalloc(count + plan->set.count / 2 + 1, sizeof *result);
+    size_t more = (plan->set.count + plan->defaults.count) / 2;
+    char **result = xcalloc(count + more + 1, sizeof *result);
     size_t used = 0;
     for (size_t i = 0; i < count; i++)
         if (passes(plan, from[i]))
             result[used++] = take_over(plan, from[i]);
     for (size_t i = 0; i + 1 < plan->set.count; i += 2)
         result[used++] = xasprintf("%s=%s", plan->set.items[i], plan->set.items[i + 1]);
+    for (size_t i = 0; i + 1 < plan->defaults.count; i += 2)
+        if (!is_there(result, used, plan->defaults.items[i]))
+            result[used++] = xasprintf("%s=%s", plan->defaults.items[i],
+                                       plan->defaults.items[i + 1]);
     return result;
 }

@@ -365,6 +365,15 @@ static int on_move(struct reader *r, struct plan *plan, const char *const *field
     return add(r, &plan->move, field[1]);
 }
 
+static int on_default(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (field[0][0] == '\0' || strchr(field[0], '='))
+        return refuse(r, "default: not a variable name: %.200s", field[0]);
+    if (add(r, &plan->defaults, field[0]) < 0)
+        return -1;
+    return add(r, &plan->defaults, field[1]);
+}
+
 static int on_arg(struct reader *r, struct plan *plan, const char *const *field)
 {
     return add(r, &plan->argv, field[0]);
@@ -384,7 +393,7 @@ static const struct keyword {
     {"grant", 1, on_grant},     {"socket", 1, on_socket},   {"device", 1, on_device},
     {"network", 1, on_network}, {"userns", 1, on_userns},   {"limit", 2, on_limit},
     {"replay", 1, on_replay},   {"layers", 2, on_layers},   {"move", 2, on_move},
-    {"overlay", 2, on_overlay},
+    {"overlay", 2, on_overlay}, {"default", 2, on_default},
 };
 
 static const struct keyword *find_keyword(const char *name)
@@ -481,6 +490,7 @@ void plan_finish(struct plan *plan)
     free(plan->keep.items);
     free(plan->set.items);
     free(plan->move.items);
+    free(plan->defaults.items);
     free(plan->argv.items);
     free(plan->pass.items);
     free(plan->devices.items);

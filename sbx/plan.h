@@ -55,6 +55,7 @@ struct plan {
     struct plan_list keep;    /* patterns that secret does not take */
     struct plan_list set;     /* name, value, name, value, ... */
     struct plan_list move;    /* the same, for variables that name no writable place */
+    struct plan_list defaults; /* the same, for variables that are not there */
     struct plan_list argv;    /* NULL-terminated */
     struct plan_list pass;    /* exact names that neither unset nor secret takes */
     struct plan_list devices; /* paths below /dev that this call may use */

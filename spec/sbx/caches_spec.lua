@@ -160,6 +160,52 @@ describe("sbx.caches", function()
     assert.are.same({}, moves({ spec = { cache_mode = "readonly" } }))
   end)
 
+  local function defaults(row)
+    local fields, out = fields_of(row), {}
+    for i, field in ipairs(fields) do
+      if field == "default" then out[fields[i + 1]] = fields[i + 2] end
+    end
+    return out
+  end
+
+  it("finds another place for caches that are missing", function()
+    local all = { "/home/u/.cache", "/home/u/.cargo", "/home/u/.npm", "/home/u/go/pkg/mod",
+      "/home/u/.gradle/caches", "/home/u/.bun/install/cache" }
+    local fresh = { ["/home/u/.cache"] = false, ["/home/u/.cargo"] = false,
+      ["/home/u/.npm"] = false, ["/home/u/.cargo/bin"] = false,
+      ["/home/u/.cargo/config.toml"] = false }
+    local function at(top)
+      return { XDG_CACHE_HOME = top .. "/.cache", npm_config_cache = top .. "/.npm",
+        CARGO_HOME = top .. "/.cargo", GOMODCACHE = top .. "/go/pkg/mod",
+        GRADLE_USER_HOME = top .. "/.gradle/caches",
+        BUN_INSTALL_CACHE_DIR = top .. "/.bun/install/cache" }
+    end
+    assert.same(at("/run/user/1000/efr-cache"), defaults({ files = fresh, spec = { caches = all } }))
+    assert.same(at("/tmp/efr-cache"),
+      defaults({ files = fresh, spec = { caches = all, cache_mode = "overlay" } }))
+    assert.same("/tmp/efr-cache/.npm",
+      defaults({ files = fresh, spec = { caches = all, keep_downloads = true } }).npm_config_cache)
+    assert.same({}, defaults({ files = fresh, spec = { caches = all, cache_mode = "readonly" } }))
+    assert.same({}, defaults({ files = fresh, spec = { caches = {} } }))
+  end)
+
+  it("leaves a tool alone where its cache is there, can be made, or is not alone missing", function()
+    assert.same({ GOMODCACHE = "/run/user/1000/efr-cache/go/pkg/mod" }, defaults({}))
+    assert.same({}, defaults({ files = { ["/home/u/go"] = "dir" },
+      spec = { write_roots = { "/home/u/go" } } }))
+    assert.same({}, defaults({ files = { ["/home/u/go"] = { link = ".cache" } } }))
+    assert.same({}, defaults({ spec = { caches = { "/home/u/.gradle/caches" } },
+      files = { ["/home/u/.gradle"] = "dir" } }))
+  end)
+
+  it("moves variables into the place of a missing ~/.cache", function()
+    local fields, out = fields_of({ files = { ["/home/u/.cache"] = false } }), {}
+    for i, field in ipairs(fields) do
+      if field == "move" then out[fields[i + 1]] = fields[i + 2] end
+    end
+    assert.same("/run/user/1000/efr-cache/.cache/ccache", out.CCACHE_DIR)
+  end)
+
   it("gives each path a name of its own", function()
     local names = {}
     for _, path in ipairs({ "/a/b", "/a%b", "/a%25b", "/a%/b", "/a/%b", "/a%2/5b" }) do

@@ -96,6 +96,7 @@ static const struct refusal {
     ROW(HEAD "layers\0/l\0k\0root\0/a\0overlay\0/b\0tmp\0" TAIL,
         "mounts are not sorted at /b"),
     ROW(HEAD MOUNTS "move\0\0/x\0" TAIL, "move: not a variable name: "),
+    ROW(HEAD MOUNTS "default\0A=\0/x\0" TAIL, "default: not a variable name: A="),
     ROW(HEAD MOUNTS "records\0yes\0" TAIL, "records is not 1"),
     ROW(HEAD "root\0/a/\0" TAIL, "not an absolute, normal path: /a/"),
     ROW(HEAD "root\0/a//b\0" TAIL, "not an absolute, normal path: /a//b"),

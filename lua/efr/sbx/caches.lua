@@ -8,6 +8,8 @@
 -- programs, or so wide that it holds the home directory. Masks, floors and pins lie on top.
 -- tmp: writes vanish with the call. overlay: the conversation keeps them. readonly: none.
 -- keep_downloads: in tmp mode, the caches of downloads are kept as in overlay mode.
+-- A cache that is missing is found by variables of its tool in the call's own directories: nothing
+-- is created in the home directory to mount on.
 -- A pin is a floor: what programs run or read as settings, and every directory on PATH.
 
 local masks_of = require "efr.sbx.masks"
@@ -24,6 +26,16 @@ M.PINS = {
 -- Variables that move a cache; outside of every writable place they lead below ~/.cache.
 M.VARIABLES = { CCACHE_DIR = "ccache", SCCACHE_DIR = "sccache", ZIG_GLOBAL_CACHE_DIR = "zig" }
 local ORDER <const> = { "CCACHE_DIR", "SCCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR" }
+-- What tools read instead of their place below the home directory, where that does not exist: no
+-- overlay can be mounted there. dir: what has to be missing, where that is more than the cache.
+M.MISSING = {
+  { cache = ".cache", variable = "XDG_CACHE_HOME" },
+  { cache = ".npm", variable = "npm_config_cache" },
+  { cache = ".cargo", variable = "CARGO_HOME" },
+  { cache = "go/pkg/mod", variable = "GOMODCACHE" },
+  { cache = ".bun/install/cache", variable = "BUN_INSTALL_CACHE_DIR" },
+  { cache = ".gradle/caches", dir = ".gradle", variable = "GRADLE_USER_HOME" },
+}
 local MAX_NAME <const> = 255
 local DIR_MODE <const> = 448 -- 0700
 
@@ -84,6 +96,7 @@ local function is_kept(spec, path)
   if spec.cache_mode == "overlay" then return true end
   if not spec.keep_downloads then return false end
   for _, name in ipairs(M.DOWNLOADS) do
+    if path == spec.home .. "/" .. name then return true end
     local seen = spec.look(spec.home .. "/" .. name)
     if seen and seen.real == path then return true end
   end
@@ -146,18 +159,55 @@ function M.pins(spec, overlays, roots)
   return out
 end
 
+-- Where a cache that does not exist is instead: gone with the call, or kept for the conversation.
+local function stand_in(spec, cache)
+  local top = is_kept(spec, spec.home .. "/" .. cache) and "/tmp" or spec.xrt
+  return ("%s/efr-cache/%s"):format(top, cache)
+end
+
+-- Whether a path that does not exist can be made in a place that the call can write.
+local function can_be_made(spec, path, places)
+  local rest = ""
+  while path ~= "" and not spec.look(path) do
+    rest, path = path:match("/[^/]*$") .. rest, path:match("^(.*)/")
+  end
+  return over(places, (path ~= "" and spec.look(path).real or "") .. rest) ~= nil
+end
+
+-- Caches of the settings that are not there: {cache, variable, path}.
+local function missing(spec, mounts)
+  local out, wanted, places = {}, {}, {}
+  for _, mount in ipairs(mounts) do
+    if mount.kind == "overlay" or mount.kind == "root" then places[#places + 1] = mount end
+  end
+  if (spec.cache_mode or "readonly") == "readonly" then return out end
+  for _, entry in ipairs(spec.caches or {}) do wanted[entry] = true end
+  for _, row in ipairs(M.MISSING) do
+    local path = spec.home .. "/" .. row.cache
+    if wanted[path] and not spec.look(spec.home .. "/" .. (row.dir or row.cache))
+      and not can_be_made(spec, path, places) then
+      out[#out + 1] = { variable = row.variable, cache = row.cache, path = stand_in(spec, row.cache) }
+    end
+  end
+  return out
+end
+
 ---The plan's fields for the layers and the variables of caches.
 ---@param spec efr.sbx.Spec
 ---@param overlays {path: string}[]
+---@param mounts {kind: string, path: string}[]  all of the call
 ---@return string[] fields
-function M.fields(spec, overlays)
-  if #overlays == 0 then return {} end
-  local out = { "layers", spec.layers, spec.layers_name }
+function M.fields(spec, overlays, mounts)
+  local out, absent = {}, missing(spec, mounts)
+  if #overlays > 0 then out = { "layers", spec.layers, spec.layers_name } end
   local cache = spec.look(spec.home .. "/.cache")
-  if cache and over(overlays, cache.real) then
-    for _, name in ipairs(ORDER) do
-      table.move({ "move", name, cache.real .. "/" .. M.VARIABLES[name] }, 1, 3, #out + 1, out)
-    end
+  local real = cache and over(overlays, cache.real) and cache.real
+  for _, found in ipairs(absent) do
+    if found.cache == ".cache" then real = found.path end
+    table.move({ "default", found.variable, found.path }, 1, 3, #out + 1, out)
+  end
+  for _, name in ipairs(real and ORDER or {}) do
+    table.move({ "move", name, real .. "/" .. M.VARIABLES[name] }, 1, 3, #out + 1, out)
   end
   return out
 end

@@ -246,7 +246,7 @@ function M.build(spec)
   if spec.assets then add("assets", spec.assets) end
   if spec.replay then add("replay", spec.replay) end
   if spec.records then add("records", "1") end
-  add(table.unpack(caches.fields(spec, overlays)))
+  add(table.unpack(caches.fields(spec, overlays, mounts)))
   add(table.unpack(spec.granted.fields))
   for _, name in ipairs(LIMITS) do
     local value = (spec.limits or {})[name]
