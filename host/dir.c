@@ -9,6 +9,7 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,4 +81,30 @@ out:;
 int efr_dir_move(int from_fd, const char *from, int to_fd, const char *to)
 {
     return renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE);
+}
+
+int efr_dir_exchange(int one_fd, const char *one, int other_fd, const char *other)
+{
+    return renameat2(one_fd, one, other_fd, other, RENAME_EXCHANGE);
+}
+
+/* The kernels of Debian 12 have no chmod that takes a name and follows no link. */
+int efr_dir_chmod(int dir_fd, const char *name, mode_t mode)
+{
+    char link[32];
+    struct stat st;
+    CLEANUP_FD int fd = open_below(dir_fd, name, O_PATH | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return -1;
+    if (S_ISLNK(st.st_mode)) {
+        errno = ELOOP;
+        return -1;
+    }
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return chmod(link, mode);
+}
+
+int efr_dir_chown(int dir_fd, const char *name, uid_t uid, gid_t gid)
+{
+    return fchownat(dir_fd, name, uid, gid, AT_SYMLINK_NOFOLLOW);
 }

@@ -35,4 +35,13 @@ int efr_dir_create(int dir_fd, const char *name, const char *data, size_t len_by
  * moved itself. Both names are one component. Returns 0 or -1 with errno set. */
 int efr_dir_move(int from_fd, const char *from, int to_fd, const char *to);
 
+/* Swaps two entries at once. Both names are one component. */
+int efr_dir_exchange(int one_fd, const char *one, int other_fd, const char *other);
+
+/* Sets the permissions of a file or directory; a link is ELOOP. */
+int efr_dir_chmod(int dir_fd, const char *name, mode_t mode);
+
+/* Sets owner and group, of a link itself. */
+int efr_dir_chown(int dir_fd, const char *name, uid_t uid, gid_t gid);
+
 #endif

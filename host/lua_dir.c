@@ -95,10 +95,12 @@ static int dir_open_at(lua_State *L)
 
 static void push_stat(lua_State *L, const struct stat *st)
 {
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 8);
     lua_pushstring(L, efr_fs_type_name(st->st_mode));
     lua_setfield(L, -2, "type");
     luax_set_int(L, "mode", st->st_mode & 07777);
+    luax_set_int(L, "uid", (lua_Integer)st->st_uid);
+    luax_set_int(L, "gid", (lua_Integer)st->st_gid);
     luax_set_int(L, "size", st->st_size);
     luax_set_int(L, "dev", (lua_Integer)st->st_dev);
     luax_set_int(L, "ino", (lua_Integer)st->st_ino);
@@ -298,6 +300,56 @@ static int dir_move_(lua_State *L)
     return push_done(L, efr_dir_move(self->fd, from, other->fd, to), "move", from);
 }
 
+/* dir:rmdir(name) */
+static int dir_rmdir_(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = check_name(L, 2);
+    if (self->fd < 0)
+        return luax_push_closed(L);
+    return push_done(L, unlinkat(self->fd, name, AT_REMOVEDIR), "remove directory", name);
+}
+
+/* dir:exchange(name, other, other_name) */
+static int dir_exchange_(lua_State *L)
+{
+    lua_settop(L, 4);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = check_name(L, 2);
+    struct ldir *other = check_dir(L, 3);
+    const char *other_name = check_name(L, 4);
+    if (self->fd < 0 || other->fd < 0)
+        return luax_push_closed(L);
+    return push_done(L, efr_dir_exchange(self->fd, name, other->fd, other_name), "swap",
+                     name);
+}
+
+/* dir:chmod(name, mode) */
+static int dir_chmod_(lua_State *L)
+{
+    lua_settop(L, 3);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = check_name(L, 2);
+    mode_t mode = (mode_t)luax_check_int(L, 3, 0, 07777);
+    if (self->fd < 0)
+        return luax_push_closed(L);
+    return push_done(L, efr_dir_chmod(self->fd, name, mode), "chmod", name);
+}
+
+/* dir:chown(name, uid, gid) */
+static int dir_chown_(lua_State *L)
+{
+    lua_settop(L, 4);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = check_name(L, 2);
+    uid_t uid = (uid_t)luax_check_int(L, 3, 0, UINT32_MAX);
+    gid_t gid = (gid_t)luax_check_int(L, 4, 0, UINT32_MAX);
+    if (self->fd < 0)
+        return luax_push_closed(L);
+    return push_done(L, efr_dir_chown(self->fd, name, uid, gid), "chown", name);
+}
+
 /* dir:close() */
 static int dir_close_(lua_State *L)
 {
@@ -314,8 +366,11 @@ static int dir_tostring(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
+    {"chmod", dir_chmod_},
+    {"chown", dir_chown_},
     {"close", dir_close_},
     {"create", dir_create_},
+    {"exchange", dir_exchange_},
     {"list", dir_list_},
     {"mkdir", dir_mkdir_},
     {"move", dir_move_},
@@ -324,6 +379,7 @@ static const luaL_Reg methods[] = {
     {"readlink", dir_readlink_},
     {"remove", dir_remove_},
     {"remove_tree", dir_remove_tree_},
+    {"rmdir", dir_rmdir_},
     {"stat", dir_stat_},
     {"symlink", dir_symlink_},
     {NULL, NULL},

@@ -8,6 +8,8 @@ local M = {}
 ---@class efr.DirStat
 ---@field type "file"|"dir"|"link"|"socket"|"fifo"|"char"|"block"
 ---@field mode integer  permission bits
+---@field uid integer
+---@field gid integer
 ---@field size integer  bytes
 ---@field dev integer
 ---@field ino integer
@@ -90,6 +92,39 @@ function Dir:symlink(target, name) end
 ---@return string? err
 ---@return string? code
 function Dir:move(name, other, new_name) end
+
+---Swaps two entries at once.
+---@param name string
+---@param other efr.Dir
+---@param other_name string
+---@return true? ok
+---@return string? err
+---@return string? code
+function Dir:exchange(name, other, other_name) end
+
+---Of a file or a directory; a link is ELOOP.
+---@param name string
+---@param mode integer
+---@return true? ok
+---@return string? err
+---@return string? code
+function Dir:chmod(name, mode) end
+
+---Of a link itself.
+---@param name string
+---@param uid integer
+---@param gid integer
+---@return true? ok
+---@return string? err
+---@return string? code
+function Dir:chown(name, uid, gid) end
+
+---Removes an empty directory.
+---@param name string
+---@return true? ok
+---@return string? err
+---@return string? code
+function Dir:rmdir(name) end
 
 ---Removes a file or a link.
 ---@param name string

@@ -1,0 +1,317 @@
+-- Owns: the git commands of one snapshot store, and reading their answers.
+-- Must not know: what a snapshot is for, how git is run (a port: efr.sbx.git).
+-- Runs in efrd; everything waits, in a task.
+--
+-- Policy: the store is bare and efr's own; git runs in a domain that reads the root and writes this
+-- store alone. Content goes in as the bytes on disk: no attribute, filter or end of line counts.
+
+local M = {}
+
+local EMPTY_BLOB <const> = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+local NOTHING <const> = ("0"):rep(40)
+local ATTRIBUTES <const> = "* -text -ident !filter !working-tree-encoding !eol\n"
+local CONFIG <const> = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+  .. "\tprotectNTFS = false\n\tprotectHFS = false\n\tlooseCompression = 1\n"
+  .. "\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
+local HASH_FILES <const> = 1000 -- of one run
+local HASH_BYTES <const> = 256 * 1024 * 1024
+local RUN_MS <const> = 120000
+local BLOBS_BYTES <const> = 64 * 1024 * 1024
+local MAX_DIFF_BYTES <const> = 16 * 1024 * 1024
+
+M.EMPTY_BLOB = EMPTY_BLOB
+---The tree without entries.
+M.EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+---@class efr.SnapshotGit
+local Store = {}
+Store.__index = Store
+
+---@param deps {git: table, fs: table, root: string, dir: string}  dir: real path of the store
+---@return efr.SnapshotGit
+function M.new(deps)
+  return setmetatable({ git = deps.git, fs = deps.fs, root = deps.root, dir = deps.dir }, Store)
+end
+
+-- Runs one command. A status other than 0 is a failure, but for those that the caller takes.
+local function run(self, args, opts)
+  opts = opts or {}
+  local found, err, code = self.git:run {
+    root = self.root, store = self.dir, args = args, stdin = opts.stdin,
+    env = { GIT_DIR = self.dir, GIT_INDEX_FILE = self.dir .. "/index",
+      GIT_WORK_TREE = opts.work_tree },
+    timeout_ms = opts.timeout_ms or RUN_MS, max_bytes = opts.max_bytes,
+  }
+  if not found then return nil, ("git %s: %s"):format(args[1], err), code end
+  if found.code ~= 0 and not (opts.take and opts.take[found.code]) then
+    local words = found.err:match("[^\n]+") or ("status %d"):format(found.code)
+    return nil, ("git %s: %s"):format(args[1], words), "EFR_GIT_FAILED", found
+  end
+  return found.out, nil, nil, found
+end
+
+---Makes the store when it is not there. What lies there is checked by git itself.
+---@return true?
+---@return string? err
+---@return string? code
+function Store:init()
+  local fs, dir = self.fs, self.dir
+  local ok, err, code
+  for _, name in ipairs({ "", "/objects", "/refs", "/info", "/tmp" }) do
+    ok, err, code = fs.mkdirs_real(dir .. name, 448)
+    if not ok then return nil, err, code end
+  end
+  -- What a git that was killed left there.
+  fs.unlink(dir .. "/index.lock")
+  for path, bytes in pairs({ ["/config"] = CONFIG, ["/info/attributes"] = ATTRIBUTES,
+    ["/HEAD"] = "ref: refs/heads/none\n" }) do
+    if fs.read_real(dir .. path, 4096) ~= bytes then
+      ok, err, code = fs.write_real(dir .. path, bytes, { mode = 384 })
+      if not ok then return nil, err, code end
+    end
+  end
+  -- What stands for everything that has no content.
+  local found
+  found, err, code = run(self, { "hash-object", "-w", "--stdin" })
+  return found and true, err, code
+end
+
+-- Content -----------------------------------------------------------------------------------------
+
+-- As git reads a path in a list of lines.
+local function quote(path)
+  return '"' .. path:gsub('[%c"\\\127-\255]', function(c)
+    return ("\\%03o"):format(c:byte())
+  end) .. '"'
+end
+
+-- Hashes files from `first` on, as many as one run takes. Returns the number of the next one; a
+-- file that git could not read has no hash.
+local function hash_some(self, files, first, out)
+  local lines, bytes, last = {}, 0, first
+  while last <= #files and #lines < HASH_FILES and bytes < HASH_BYTES do
+    lines[#lines + 1] = quote(files[last].path)
+    bytes = bytes + files[last].size
+    last = last + 1
+  end
+  local text, err, code, found = run(self, {
+    "hash-object", "-w", "--no-filters", "--stdin-paths",
+  }, { stdin = table.concat(lines, "\n") .. "\n", take = { [128] = true } })
+  if not text then return nil, err, code end
+  local count = 0
+  for oid in text:gmatch("(%x+)\n") do
+    out[first + count] = oid
+    count = count + 1
+  end
+  if count == #lines then return last end
+  if found.code == 0 or not found.err:find("open '", 1, true) then
+    return nil, "git hash-object: " .. (found.err:match("[^\n]+") or "it said too little"),
+      "EFR_GIT_FAILED"
+  end
+  out[first + count] = false
+  return first + count + 1
+end
+
+---Puts files into the store.
+---@param files {path: string, size: integer}[]  relative to the root, or absolute below the store
+---@return (string|false)[]? hashes  false: git could not read it
+---@return string? err
+---@return string? code
+function Store:hash(files)
+  local out, at = {}, 1
+  while at <= #files do
+    local next_at, err, code = hash_some(self, files, at, out)
+    if not next_at then return nil, err, code end
+    at = next_at
+  end
+  return out
+end
+
+---Puts texts into the store, through files below it.
+---@param texts string[]
+---@return string[]? hashes
+---@return string? err
+---@return string? code
+function Store:hash_texts(texts)
+  local files = {}
+  for i, text in ipairs(texts) do
+    local path = ("%s/tmp/%d"):format(self.dir, i)
+    local ok, err, code = self.fs.write_real(path, text, { mode = 384 })
+    if not ok then return nil, err, code end
+    files[i] = { path = path, size = #text }
+  end
+  local out, err, code = self:hash(files)
+  for _, file in ipairs(files) do self.fs.unlink(file.path) end
+  return out, err, code
+end
+
+-- Trees -------------------------------------------------------------------------------------------
+
+---@class efr.SnapshotLine
+---@field name string  as in a tree
+---@field mode string?  nil: remove it
+---@field oid string?
+
+---Changes the index and gives its tree.
+---@param lines efr.SnapshotLine[]
+---@return string? tree
+---@return string? err
+---@return string? code
+function Store:apply(lines)
+  local gone, new = {}, {}
+  for _, line in ipairs(lines) do
+    if line.mode then
+      new[#new + 1] = ("%s %s\t%s\0"):format(line.mode, line.oid, line.name)
+    else
+      gone[#gone + 1] = ("0 %s\t%s\0"):format(NOTHING, line.name)
+    end
+  end
+  if #gone + #new > 0 then
+    local ok, err, code = run(self, { "update-index", "-z", "--index-info" },
+      { stdin = table.concat(gone) .. table.concat(new) })
+    if not ok then return nil, err, code end
+  end
+  local out, err, code = run(self, { "write-tree", "--missing-ok" })
+  local tree = out and out:match("^(%x+)\n$")
+  if not tree then return nil, err or "git write-tree said nothing", code end
+  return tree
+end
+
+---@class efr.SnapshotDiff
+---@field status string  A, M, D, R or T
+---@field old_mode string
+---@field new_mode string
+---@field old_oid string
+---@field new_oid string
+---@field name string  the old one of a rename
+---@field new_name string?  of a rename
+
+local function parse_raw(text)
+  local out, at = {}, 1
+  local HEAD <const> = "^:(%d+) (%d+) (%x+) (%x+) (%u)%d*%z([^%z]+)%z()"
+  while at <= #text and text:sub(at, at) == ":" do
+    local old_mode, new_mode, old_oid, new_oid, status, name, next_at = text:match(HEAD, at)
+    if not old_mode then return nil end
+    local item = { status = status, old_mode = old_mode, new_mode = new_mode, old_oid = old_oid,
+      new_oid = new_oid, name = name }
+    if status == "R" or status == "C" then
+      item.new_name, next_at = text:match("^([^%z]+)%z()", next_at)
+      if not next_at then return nil end
+    end
+    out[#out + 1], at = item, next_at
+  end
+  return out, at
+end
+
+-- Numbers of lines per entry, in the order of the entries; false: binary.
+local function parse_counts(text, at, list)
+  for _, item in ipairs(list) do
+    local added, removed, next_at
+    if item.new_name then
+      added, removed, next_at = text:match("^([%d-]+)\t([%d-]+)\t%z[^%z]+%z[^%z]+%z()", at)
+    else
+      added, removed, next_at = text:match("^([%d-]+)\t([%d-]+)\t[^%z]+%z()", at)
+    end
+    if not next_at then return nil end
+    item.added, item.removed = tonumber(added) or false, tonumber(removed) or false
+    at = next_at
+  end
+  return true
+end
+
+---What differs between two trees.
+---@param old string
+---@param new string
+---@param opts {renames: boolean?, counts: boolean?}?
+---@return efr.SnapshotDiff[]?
+---@return string? err
+---@return string? code
+function Store:diff(old, new, opts)
+  opts = opts or {}
+  if old == new then return {} end
+  local args = { "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--raw", "--no-abbrev" }
+  args[#args + 1] = opts.renames and "-M" or "--no-renames"
+  if opts.counts then args[#args + 1] = "--numstat" end
+  args[#args + 1], args[#args + 2] = old, new
+  local text, err, code = run(self, args, { max_bytes = MAX_DIFF_BYTES })
+  if not text then return nil, err, code end
+  local list, at = parse_raw(text)
+  if not list or opts.counts and not parse_counts(text, at, list) then
+    return nil, "git diff-tree said something that efr cannot read", "EFR_GIT_FAILED"
+  end
+  return list
+end
+
+---The text of the differences, one part per entry of diff{renames=true}, in its order.
+---@param old string
+---@param new string
+---@return string[]? parts  from the first hunk on; "" without one
+---@return string? err
+---@return string? code
+function Store:patch(old, new)
+  local text, err, code = run(self, { "diff-tree", "-r", "-p", "-M", "--no-ext-diff",
+    "--no-textconv", "--no-color", "--full-index", old, new }, { max_bytes = MAX_DIFF_BYTES })
+  if not text then return nil, err, code end
+  local parts, lines = {}, nil
+  for line in text:gmatch("[^\n]*\n?") do
+    if line:sub(1, 11) == "diff --git " then
+      lines = {}
+      parts[#parts + 1] = lines
+    elseif lines and line ~= "" then
+      local is_hunk = line:sub(1, 3) == "@@ "
+      if lines[1] or is_hunk then lines[#lines + 1] = line end
+    end
+  end
+  for i, list in ipairs(parts) do parts[i] = table.concat(list) end
+  return parts
+end
+
+---The entries of a tree below some names, or all.
+---@param tree string
+---@return table<string, {mode: string, oid: string}>? by_name
+---@return string? err
+---@return string? code
+function Store:list(tree)
+  local list, err, code = self:diff(M.EMPTY_TREE, tree)
+  if not list then return nil, err, code end
+  local out = {}
+  for _, item in ipairs(list) do out[item.name] = { mode = item.new_mode, oid = item.new_oid } end
+  return out
+end
+
+---The bytes of a blob.
+---@param oid string
+---@return string? bytes
+---@return string? err
+---@return string? code
+function Store:blob(oid)
+  if oid == EMPTY_BLOB then return "" end
+  return run(self, { "cat-file", "blob", oid }, { max_bytes = BLOBS_BYTES })
+end
+
+---Runs a command of the collector.
+---@param args string[]
+---@param stdin string?
+---@return string? out
+---@return string? err
+---@return string? code
+function Store:command(args, stdin)
+  return run(self, args, { stdin = stdin })
+end
+
+---Which of some paths the rules of the tree leave out, judged without the project's repository.
+---@param paths string[]
+---@return table<string, boolean>? ignored
+---@return string? err
+---@return string? code
+function Store:ignored(paths)
+  local out, err, code = run(self, { "check-ignore", "--no-index", "-z", "--stdin" }, {
+    stdin = table.concat(paths, "\0") .. "\0", take = { [1] = true }, work_tree = self.root,
+  })
+  if not out then return nil, err, code end
+  local found = {}
+  for path in out:gmatch("([^%z]+)%z") do found[path] = true end
+  return found
+end
+
+return M
