@@ -166,9 +166,13 @@ static const char *mask_empty(void)
     return NULL;
 }
 
+/* The file stays, so that the caller sees whether it came into the real cache. */
 static const char *cache_write(void)
 {
-    return facts.cache ? want(create_outcome(facts.cache), 0) : SKIPPED;
+    if (!facts.cache)
+        return SKIPPED;
+    CLEANUP_FREE char *path = xasprintf("%s" NAME, facts.cache);
+    return want(open_outcome(path, O_WRONLY | O_CREAT), 0);
 }
 
 /* The first file is this process's own, so that the mount alone can refuse. */

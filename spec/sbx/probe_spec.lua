@@ -117,6 +117,42 @@ describe("sbx.probe with the launcher", function()
     assert.same({}, leftovers())
   end)
 
+  local function cache_write(report)
+    for _, check in ipairs(report.checks) do
+      if check.name == "cache_write" then return check.outcome, check.detail end
+    end
+  end
+
+  it("writes into a cache, also where none of the settings exists", function()
+    w.settings["sandbox.cache_mode"] = "tmp"
+    local report = wait(function() return probe.run(w.sandbox) end)
+    assert.is_true(report.available, report.reason)
+    assert.equal("ok", (cache_write(report)))
+    w.settings["sandbox.caches"] = { w.base .. "/home/.cache" }
+    w:file("home/.cache/mine")
+    report = wait(function() return probe.run(w.sandbox) end)
+    assert.is_true(report.available, report.reason)
+    assert.equal("ok", (cache_write(report)))
+    assert.same({}, leftovers())
+  end)
+
+  it("sees a cache whose real directory changes", function()
+    local cache = w.base .. "/home/.cache"
+    w:file("home/.cache/mine")
+    w.settings["sandbox.write_roots"] = { cache }
+    local real = w.sandbox.prepare
+    w.sandbox.prepare = function(self, opts)
+      local call, err = real(self, opts)
+      table.insert(call.mounts, { kind = "overlay", path = cache })
+      return call, err
+    end
+    local report = wait(function() return probe.run(w.sandbox) end)
+    assert.equal("self-test: cache_write: the real cache changed", report.reason)
+    assert.is_false(report.available)
+    assert.equal("fail", (cache_write(report)))
+    assert.is_nil(ports.fs.lstat(cache .. "/.efr-self-test"))
+  end)
+
   it("holds where the runtime root lies in the state root", function()
     w.app.paths.runtime = w.base .. "/state/run"
     w:restart()

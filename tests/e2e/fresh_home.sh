@@ -12,7 +12,7 @@ rm -rf "$HOME/.cache"
 tools_home=$(getent passwd "$(id -un)" | cut -d: -f6)
 cd "$P"
 project
-mkdir tool app crate
+mkdir tool app rust
 cat >tool/package.json <<'JSON'
 {"name": "tsx", "version": "1.0.0", "bin": {"tsx": "cli.js"}}
 JSON
@@ -25,9 +25,9 @@ server.listen(name, () => net.connect(name).on("data", (d) => process.stdout.wri
 JS
 printf '{"name": "app", "version": "1.0.0"}\n' >app/package.json
 printf 'int main(void) { return 42; }\n' >m.c
-printf '[package]\nname = "crate"\nversion = "0.1.0"\nedition = "2021"\n' >crate/Cargo.toml
-mkdir crate/src
-printf 'fn main() { println!("built"); }\n' >crate/src/main.rs
+printf '[package]\nname = "rust"\nversion = "0.1.0"\nedition = "2021"\n' >rust/Cargo.toml
+mkdir rust/src
+printf 'fn main() { println!("built"); }\n' >rust/src/main.rs
 before=$(find "$HOME" -mindepth 1 -maxdepth 2 | grep -v "^$P/" | sort)
 
 # runs WHAT LINE...: the line works in a call.
@@ -59,7 +59,7 @@ fi
 cargo=$(command -v cargo || true)
 [[ -n $cargo || ! -x $tools_home/.cargo/bin/cargo ]] || cargo=$tools_home/.cargo/bin/cargo
 if [[ -n $cargo ]] && RUSTUP_HOME=$tools_home/.rustup "$cargo" --version; then
-    RUSTUP_HOME=$tools_home/.rustup runs cargo "cd crate && '$cargo' build -q && target/debug/crate"
+    RUSTUP_HOME=$tools_home/.rustup runs cargo "cd rust && '$cargo' build -q && target/debug/rust"
     contains "$(cat "$T/out")" '^built$' 'cargo'
 else
     say 'not looked at: cargo, which is not on this machine'

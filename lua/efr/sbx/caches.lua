@@ -186,7 +186,8 @@ local function missing(spec, mounts)
     local path = spec.home .. "/" .. row.cache
     if wanted[path] and not spec.look(spec.home .. "/" .. (row.dir or row.cache))
       and not can_be_made(spec, path, places) then
-      out[#out + 1] = { variable = row.variable, cache = row.cache, path = stand_in(spec, row.cache) }
+      local place = stand_in(spec, row.cache)
+      out[#out + 1] = { variable = row.variable, cache = row.cache, path = place }
     end
   end
   return out

@@ -140,6 +140,7 @@ end
 ---@field env_pass string[]?  variables of the launcher that the call gets whatever their names
 ---@field env_set string[][]?  {name, value}: more variables of the call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
+---@field caches string[]?  in place of sandbox.caches
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 ---@field read_only boolean?  neither projects nor sandbox.write_roots can be written
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)

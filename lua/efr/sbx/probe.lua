@@ -26,6 +26,9 @@ local MAX_REPORT <const> = 65536
 local MAX_SMALL <const> = 4096
 local MAX_MASKED <const> = 8 -- of sbx/selftest.c
 local NAME_BYTES <const> = 16
+local FILE <const> = ".efr-self-test" -- of sbx/selftest.c
+-- Where none of the settings' caches exists: a directory that every system has.
+local ANY_CACHE <const> = "/usr/share"
 
 -- The checks of `efr-sbx self-test`, and what each stands for in efr sandbox check.
 M.CHECKS = {
@@ -54,7 +57,7 @@ M.CHECKS = {
   { "no_capability", "no capability" },
   { "own_socket", "a call's own sockets work (socket broker)" },
 }
-local MAY_SKIP <const> = { cache_write = true } -- without a cache there is nothing to try
+local MAY_SKIP <const> = { cache_write = true } -- with cache_mode readonly there is nothing to try
 
 ---@class efr.sbx.Check
 ---@field name string
@@ -166,6 +169,13 @@ local function hide_something(app, work)
   return app.ports.fs.write_atomic(work.hidden, "hidden\n", REPORT_MODE)
 end
 
+local function cache_of(mounts)
+  for _, mount in ipairs(mounts) do
+    if mount.kind == "overlay" then return mount.path end
+  end
+  return nil
+end
+
 local function self_test_arguments(calls, work, mounts)
   local app = calls.app
   local home = app.ports.fs.realpath(calls.home) or calls.home
@@ -178,16 +188,25 @@ local function self_test_arguments(calls, work, mounts)
   for _, path in ipairs(masked(app, home, work, mounts)) do
     argv[#argv + 1], argv[#argv + 2] = "--masked", path
   end
-  for _, mount in ipairs(mounts) do
-    if mount.kind == "overlay" then
-      argv[#argv + 1], argv[#argv + 2] = "--cache", mount.path
-      break
-    end
-  end
+  work.cache = cache_of(mounts)
+  if work.cache then argv[#argv + 1], argv[#argv + 2] = "--cache", work.cache end
   return argv
 end
 
 -- One launch -------------------------------------------------------------------------------------
+
+-- What the self-test wrote into a cache must not be in the real one.
+local function check_cache(calls, work, report)
+  local file = work.cache and work.cache .. "/" .. FILE
+  if not file or not calls.app.ports.fs.lstat(file) then return report end
+  calls.app.ports.fs.unlink(file)
+  for _, check in ipairs(report.checks) do
+    if check.name == "cache_write" then
+      check.outcome, check.detail = "fail", "the real cache changed"
+    end
+  end
+  return unavailable(calls, "self-test: cache_write: the real cache changed", report)
+end
 
 -- The plan depends on the arguments and the arguments on the plan, so it is made twice.
 local function prepare(calls, work)
@@ -196,6 +215,11 @@ local function prepare(calls, work)
     scratch = work.dir, only_own = true, call_id = work.id .. "-plan",
   }
   local first, err = calls:prepare(options)
+  if first and not cache_of(first.mounts) then
+    first:cleanup()
+    options.caches, options.call_id = { ANY_CACHE }, work.id .. "-cache"
+    first, err = calls:prepare(options)
+  end
   if not first then return nil, "plan: " .. err end
   options.argv = self_test_arguments(calls, work, first.mounts)
   options.call_id = work.id
@@ -295,6 +319,7 @@ local function probe_in(calls, work)
   local text
   text, err = launch(calls, call, work)
   local report = text and judge_launch(calls, call, text) or unavailable(calls, err)
+  report = check_cache(calls, work, report)
   report.launch_us = app.ports.sys.mono_us() - begun
   call:cleanup()
   return report
