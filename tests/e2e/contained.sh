@@ -61,7 +61,7 @@ equals "$(cat "$P/sub/file")" made 'the file in the project'
 equals "$(cat "$P/a.txt")" $'one\nthree' 'the edited file'
 contains "$(cat "$T/err")" '\$ echo out-' 'the call block'
 contains "$(cat "$T/err")" 'exit 7' 'the result row'
-contains "$(cat "$T/err")" '1 file changed, \+1 .1' 'what the turn changed'
+contains "$(cat "$T/err")" '2 files changed, \+2 .1' 'what the turn changed'
 equals "$(git -C "$HOME" status 2>/dev/null | wc -l)" 0 'no stray repository'
 
 # No project: writes in the directory are refused; $SCRATCH and /tmp work.

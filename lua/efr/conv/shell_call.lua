@@ -136,7 +136,7 @@ function M.run(turn, call, opts)
     if watch then surface.late(turn, call, watch, hidden.cwd) end
   end
   local result = hidden:run(wanted)
-  call.stopped = result.outcome == "interrupted"
+  call.stopped, call.left_running = result.outcome == "interrupted", result.left_running
   call.no_shell = result.no_shell
   call.setup_error = not result.no_shell and result.setup_error or nil
   if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end

@@ -4,7 +4,7 @@
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, answering, notices, watch (daemon/watch)
---   rules, git, providers, sandbox, guard, shells, conversations   the parts of other folders
+--   rules, git, snapshots, providers, sandbox, guard, shells, conversations   the parts of other folders
 --   run_questions (daemon/run_surface), dispatch, server
 -- Main thread of efrd, in a coroutine.
 local answering = require "efr.daemon.answering"
@@ -26,6 +26,7 @@ local roots = require "efr.daemon.roots"
 local schema = require "efr.store.schema"
 local server = require "efr.daemon.server"
 local settings_schema = require "efr.config.schema"
+local snapshots = require "efr.daemon.snapshots"
 local socket = require "efr.daemon.socket"
 local status = require "efr.daemon.status"
 local store_log = require "efr.store.log"
@@ -210,6 +211,7 @@ end
 local PARTS <const> = {
   { "rules", lua_rules.new },
   { "git", git.new },
+  { "snapshots", snapshots.new },
   { "providers", providers.new },
   { "sandbox", calls.new },
   { "guard", guard.new },
@@ -396,6 +398,11 @@ function App:stop()
   if self.server then
     guarded(self, "connections", function()
       self.server:close()
+    end)
+  end
+  if self.snapshots then
+    guarded(self, "snapshots", function()
+      self.snapshots:close()
     end)
   end
   if self.rules then

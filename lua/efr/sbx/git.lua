@@ -279,6 +279,14 @@ function Git:run(what)
   end)
 end
 
+---Why git must not be given a root, or nil.
+---@param path string  real
+---@return string? why
+function Git:why_not(path)
+  self.secrets = real_secrets(self)
+  return refusal(self, path)
+end
+
 ---A function that runs git as run does, but not longer than `ms` from now, over all its runs.
 ---@param ms integer
 ---@return fun(what: efr.sbx.GitRun): table?, string?, string?

@@ -294,8 +294,10 @@ local function take(self, may_skip)
   local ok, err, code = open(self)
   if not ok then return nil, err, code end
   if may_skip and self.may_skip and self.tree_id and self.tree:is_quiet() then
+    self.skipped = true
     return self.tree_id
   end
+  self.skipped = false
   local tree
   tree, err, code = snapshot(self)
   if tree then return tree end
@@ -307,13 +309,13 @@ local function take(self, may_skip)
   return nil, ("snapshot of %s: %s"):format(self.path, err), code
 end
 
----The tree of what the disk is now. Waits.
+---The tree of what the disk is now. Waits; the caller runs alone.
 ---@param may_skip boolean  whether the watch may stand for a walk
 ---@return string? tree
 ---@return string? err
 ---@return string? code  EFR_NOT_COVERED: the root is too big; all else is a failure
 function Root:take(may_skip)
-  return self:alone(take, self, may_skip)
+  return take(self, may_skip)
 end
 
 return M

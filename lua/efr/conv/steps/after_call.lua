@@ -3,6 +3,7 @@
 
 local changes = require "efr.conv.changes"
 local events = require "efr.conv.events"
+local snapshots = require "efr.conv.snapshots"
 local surface = require "efr.conv.surface"
 
 local M = {}
@@ -21,8 +22,9 @@ end
 function M.run(turn, call)
   local result, array = call.result, turn.app.ports.json.array
   local own = {}
-  changes.add(own, result.changes)
-  changes.add(turn.changes, result.changes)
+  local found = snapshots.after(turn, call)
+  changes.add(own, found)
+  changes.add(turn.changes, found)
   surface.add_changes(turn, result.changes)
   return turn:record({ events.make("tool_call_completed", {
     call_id = call.id,

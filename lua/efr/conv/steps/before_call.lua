@@ -1,9 +1,10 @@
--- Step before_call: records that a decided call starts. Snapshots come here.
+-- Step before_call: the snapshot before a decided call, and the record that it starts.
 -- Must not know: how the call was decided. Runs in efrd, in the turn's task; waits.
 
 local events = require "efr.conv.events"
 local prompt = require "efr.conv.prompt"
 local refuse = require "efr.conv.refuse"
+local snapshots = require "efr.conv.snapshots"
 
 local M = {}
 
@@ -19,6 +20,11 @@ function M.run(turn, call)
   if turn:is_stopped() then
     return refuse.call(turn, call, prompt.cut_off(turn.token.reason, false),
       { kind = "interrupted", reason = "the turn was interrupted" })
+  end
+  local covered, message = snapshots.before(turn, call)
+  if not covered then
+    return refuse.call(turn, call, ("[efr could not keep a copy of the files that this call can "
+      .. "change, so it did not run: %s]"):format(message), { kind = "snapshot", reason = message })
   end
   return turn:record({ events.make("tool_call_started", {
     call_id = call.id,

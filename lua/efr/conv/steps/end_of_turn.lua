@@ -9,6 +9,7 @@
 local async = require "efr.util.async"
 local changes = require "efr.conv.changes"
 local events = require "efr.conv.events"
+local snapshots = require "efr.conv.snapshots"
 local surface = require "efr.conv.surface"
 
 local M = {}
@@ -48,6 +49,7 @@ local function terminal(turn)
     usage = usage_of(turn),
     context = turn:context(),
     changes = changes_of(turn),
+    undo = outcome.kind == "completed" and turn.undo or nil,
   })
 end
 
@@ -86,6 +88,7 @@ end
 ---@return true
 function M.run(turn)
   if not turn:is_stopped() or turn.outcome.kind == "completed" then surface.ask(turn) end
+  turn.undo = snapshots.finish(turn)
   turn.conv.quarantined = {}
   turn.ended = true
   turn.outcome = turn.outcome or {
