@@ -191,7 +191,7 @@ char **env_build(const struct plan *plan, char *const *from)
         result[used++] = xasprintf("%s=%s", plan->set.items[i], plan->set.items[i + 1]);
     for (size_t i = 0; i + 1 < plan->defaults.count; i += 2)
         if (!is_there(result, used, plan->defaults.items[i]))
-            result[used++] = xasprintf("%s=%s", plan->defaults.items[i],
-                                       plan->defaults.items[i + 1]);
+            result[used++] =
+                xasprintf("%s=%s", plan->defaults.items[i], plan->defaults.items[i + 1]);
     return result;
 }

@@ -50,18 +50,18 @@ struct plan {
     bool records;      /* descriptor 3 of the command is a file that the launcher keeps */
     struct plan_mount *mounts; /* owned; sorted by depth, then kind */
     size_t mount_count;
-    struct plan_list unset;   /* variable patterns that go */
-    struct plan_list secret;  /* the same without regard to case, unless kept */
-    struct plan_list keep;    /* patterns that secret does not take */
-    struct plan_list set;     /* name, value, name, value, ... */
-    struct plan_list move;    /* the same, for variables that name no writable place */
+    struct plan_list unset;    /* variable patterns that go */
+    struct plan_list secret;   /* the same without regard to case, unless kept */
+    struct plan_list keep;     /* patterns that secret does not take */
+    struct plan_list set;      /* name, value, name, value, ... */
+    struct plan_list move;     /* the same, for variables that name no writable place */
     struct plan_list defaults; /* the same, for variables that are not there */
-    struct plan_list argv;    /* NULL-terminated */
-    struct plan_list pass;    /* exact names that neither unset nor secret takes */
-    struct plan_list devices; /* paths below /dev that this call may use */
-    bool host_network;        /* no network of its own */
-    bool userns;              /* the command may make namespaces */
-    uint64_t max_processes;   /* limits of the call; 0: none of its own */
+    struct plan_list argv;     /* NULL-terminated */
+    struct plan_list pass;     /* exact names that neither unset nor secret takes */
+    struct plan_list devices;  /* paths below /dev that this call may use */
+    bool host_network;         /* no network of its own */
+    bool userns;               /* the command may make namespaces */
+    uint64_t max_processes;    /* limits of the call; 0: none of its own */
     uint64_t max_file_bytes;
     uint64_t max_open_files;
     struct plan_list owned; /* strings that the plan's bytes do not hold */
