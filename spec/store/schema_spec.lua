@@ -139,9 +139,13 @@ describe("store.schema", function()
     s.db:close()
   end
 
+  -- The tree's newest migration, and the name of one that comes after it.
+  local newest = #support.migrations()
+  local function next_one(name) return ("%04d_%s"):format(newest + 1, name) end
+
   it("makes a new database without a backup", function()
     local s = assert(open())
-    assert.equal(2, s.db:read("PRAGMA user_version")[1].user_version)
+    assert.equal(newest, s.db:read("PRAGMA user_version")[1].user_version)
     assert.equal("wal", s.db:read("PRAGMA journal_mode")[1].journal_mode)
     close(s)
     assert.is_nil(require("luv").fs_stat(dir .. "/backups"))
@@ -164,13 +168,13 @@ describe("store.schema", function()
     local live, last = support.projections(s), s.query:highest_seq()
     assert.is_true(last > 512) -- more than one page
     close(s)
-    s = assert(open { ["0003_more"] = "CREATE TABLE more (a INTEGER) STRICT;"
+    s = assert(open { [next_one("more")] = "CREATE TABLE more (a INTEGER) STRICT;"
       .. "UPDATE conversations SET title = 'wrong', status = 'idle', tty = NULL;" })
     assert.equal(live, support.projections(s), "seed " .. seed)
     assert.equal(last, s.query:highest_seq())
-    assert.equal(3, s.db:read("PRAGMA user_version")[1].user_version)
+    assert.equal(newest + 1, s.db:read("PRAGMA user_version")[1].user_version)
     close(s)
-    local backup = assert(require("luv").fs_stat(dir .. "/backups/efr.sqlite.2"))
+    local backup = assert(require("luv").fs_stat(dir .. "/backups/efr.sqlite." .. newest))
     assert.equal(384, backup.mode & 511)
   end)
 
@@ -194,14 +198,14 @@ describe("store.schema", function()
   end)
 
   it("refuses a newer database with the backup's path and leaves it alone", function()
-    local extra = { ["0003_more"] = "CREATE TABLE more (a INTEGER) STRICT;" }
+    local extra = { [next_one("more")] = "CREATE TABLE more (a INTEGER) STRICT;" }
     close(assert(open()))
     close(assert(open(extra)))
     local s, err, code = open()
     assert.is_nil(s)
     assert.equal("EFR_STORE", code)
     assert.truthy(err:find("newer", 1, true))
-    assert.truthy(err:find(dir .. "/backups/efr.sqlite.2", 1, true))
+    assert.truthy(err:find(dir .. "/backups/efr.sqlite." .. newest, 1, true))
     close(assert(open(extra)))
   end)
 
@@ -222,9 +226,9 @@ describe("store.schema", function()
     assert.truthy(err:find("not a database of efr", 1, true))
     os.remove(path)
     close(assert(open()))
-    s, err = open { ["0003_bad"] = "CREATE TABLE more (a INTEGER) STRICT; nonsense;" }
+    s, err = open { [next_one("bad")] = "CREATE TABLE more (a INTEGER) STRICT; nonsense;" }
     assert.is_nil(s)
-    assert.truthy(err:find("0003_bad", 1, true))
+    assert.truthy(err:find(next_one("bad"), 1, true))
     close(assert(open()))
   end)
 
