@@ -120,7 +120,8 @@ describe("conv: a decision", function()
   end)
 
   it("keeps a bounded number of decisions", function()
-    local decisions = require("efr.conv.decisions").new()
+    local w = world_of.new()
+    local decisions = require("efr.conv.decisions").new(w.app.ports)
     local decision = { effect = "allow", inside = "allow", reasons = {}, exits = {}, views = {} }
     for i = 1, 300 do
       decisions:add { call_id = "c" .. i, conversation_id = "v", decision = decision, effect = "allow",
@@ -129,5 +130,23 @@ describe("conv: a decision", function()
     assert.is_nil(decisions:get("v", "c44"))
     assert.equal("c45", decisions:get("v", "c45").call_id)
     assert.equal("c300", decisions:get("v").call_id)
+    -- In bytes too; but the newest is always there.
+    for _, id in ipairs({ "l1", "l2" }) do
+      decisions:add { call_id = id, conversation_id = "v", decision = decision, effect = "allow",
+        line = ("x"):rep(600 * 1024), input = { requirements = {}, tool = "shell" } }
+      assert.equal(id, decisions:get("v").call_id)
+    end
+    assert.is_nil(decisions:get("v", "l1"))
+    assert.is_nil(decisions:get("v", "c300"))
+  end)
+
+  it("explains a line that is no UTF-8", function()
+    local w = world_of.new()
+    local decisions = require("efr.conv.decisions").new(w.app.ports)
+    assert(decisions:add { call_id = "c", conversation_id = "v", effect = "allow", line = "a\xff",
+      decision = { effect = "allow", inside = "allow", reasons = {}, exits = {}, views = {} },
+      input = { requirements = {}, tool = "shell" } })
+    assert.equal("a\u{fffd}", decisions:get("v").line)
+    assert.equal("Yf8=", decisions:get("v").line_b64)
   end)
 end)

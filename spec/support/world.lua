@@ -333,7 +333,7 @@ function M.new(opts)
   local app = {
     ports = {
       json = json, fs = world.fs,
-      text = { clean = function(s)
+      text = { is_utf8 = function(s) return utf8.len(s) ~= nil end, clean = function(s)
         return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "\xEF\xBF\xBD"))
       end },
       sys = { now_us = function() return clock.now * 1000 end,

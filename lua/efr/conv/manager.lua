@@ -28,7 +28,7 @@ Manager.__index = Manager
 ---@return efr.Conversations
 function M.new(app)
   app.tools = app.tools or registry.new(app.ports)
-  app.decisions = app.decisions or decisions.new()
+  app.decisions = app.decisions or decisions.new(app.ports)
   app.tidy = app.tidy or tidy.new(app.ports.sys)
   return setmetatable({ app = app, open = {} }, Manager)
 end

@@ -100,12 +100,19 @@ function M.parse(args)
   return opts
 end
 
+-- The collector begins its next round when the heap is a fifth above what the last one left (Lua's
+-- own setting lets it double). Measured: the same processor time, and the heap of a conversation
+-- grows by what it keeps; garbage that lies for long has live objects between it, and the pages
+-- with them stay.
+local GC_PAUSE_PERCENT <const> = 120
+
 --- Runs the daemon until it is told to stop.
 --- @param ports table
 --- @param args string[] see M.parse
 --- @return integer|nil exit_code, string|nil message
 function M.run(ports, args)
   local opts = M.parse(args)
+  collectgarbage("incremental", GC_PAUSE_PERCENT)
   local logger = log.new(function(level, line)
     ports.sys.log_write(level, line)
   end)

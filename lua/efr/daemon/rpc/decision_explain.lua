@@ -1,13 +1,12 @@
 -- decision.explain: how a past call was read and decided, with every reason.
 -- Main thread of efrd.
-local exact = require "efr.util.exact"
 local explain = require "efr.perm.explain"
 local list = require "efr.util.list"
 
-local FORGOTTEN <const> = "efrd does not know this call; it keeps the decisions of the newest 256 "
-  .. "calls since it started"
+local FORGOTTEN <const> = "efrd does not know this call; it keeps the decisions of the newest calls "
+  .. "since it started, at most 256"
 local NONE <const> = "efrd remembers no call of this conversation; it keeps the decisions of the "
-  .. "newest 256 calls since it started"
+  .. "newest calls since it started, at most 256"
 
 -- The shape of the protocol, with the rest of what explains a decision beside it.
 local function view(app, data)
@@ -21,7 +20,7 @@ local function view(app, data)
   end)
   explain.each_list(out, app.ports.json.array)
   app.ports.json.array(out.parts)
-  return exact.clean(out, app.ports.text)
+  return out
 end
 
 local function handler(app, session, params)
