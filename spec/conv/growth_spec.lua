@@ -1,5 +1,6 @@
 -- History only grows, measured on the bytes that leave: each request body of the OpenAI-compatible
--- provider starts with the messages of the one before, over turns, failures, interrupts, restarts.
+-- provider starts with the messages of the one before, over turns, failures, interrupts, restarts,
+-- idle times after which the history is read again.
 require "spec.helper"
 local fake_http = require "spec.support.http"
 local json = require "spec.support.json"
@@ -54,6 +55,11 @@ describe("conv: the bytes of requests", function()
       if n % 4 == 0 then -- a restart
         new_provider()
         w.app.conversations = require("efr.conv.manager").new(w.app)
+      elseif n % 4 == 2 then -- a conversation that was idle
+        local history = w.app.conversations.open[id].history
+        assert.truthy(history.texts)
+        w.clock.advance(61000)
+        assert.is_nil(history.texts)
       end
       w:send("prompt " .. n, { conversation_id = id, context = { pwd = "/home/u/" .. n % 3 } })
     end

@@ -56,8 +56,8 @@ describe("model.openai_compatible over real connections", function()
   local function ask(on_event)
     events = {}
     local over = false
-    local handle = provider:start({ model = "m", messages = {
-      { role = "user", content = { { kind = "text", text = "hällo" } } },
+    local handle = provider:start({ model = "m", sent = {
+      provider:render({ role = "user", content = { { kind = "text", text = "hällo" } } }),
     } }, function(event)
       events[#events + 1] = event
       over = event.kind == "done" or event.kind == "error"

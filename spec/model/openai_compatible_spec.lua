@@ -39,7 +39,9 @@ describe("model.openai_compatible", function()
       { role = "user", content = { { kind = "text", text = "a" }, { kind = "text", text = "b" } } },
     } }
     for key, value in pairs(more or {}) do request[key] = value end
-    return provider:start(request, function(event) events[#events + 1] = event end)
+    return provider:start(world_of.rendered(provider, request), function(event)
+      events[#events + 1] = event
+    end)
   end
 
   local function kinds()

@@ -30,7 +30,9 @@ describe("model.scripted", function()
     local request = { model = "scripted", turn = 1, call = 0,
       messages = messages or { { role = "user", content = {} } } }
     for key, value in pairs(more or {}) do request[key] = value end
-    return provider:start(request, function(event) events[#events + 1] = event end)
+    return provider:start(world_of.rendered(provider, request), function(event)
+      events[#events + 1] = event
+    end)
   end
 
   local function kinds()
@@ -131,20 +133,34 @@ describe("model.scripted", function()
 
   it("cannot change the daemon's tables or its own later answers through the request", function()
     local messages = { { role = "user", content = { { kind = "text", text = "x" } } } }
+    local tools = { { name = "t", schema = {} } }
     ask([[string.rep = nil
       return function(r)
         r.messages[1].content[1].text = "changed"
+        r.tools[1].name = r.messages[1].content[1].text
         return { text = "ok" }
-      end]], messages)
+      end]], messages, { tools = tools })
+    assert.equal("ok", events[1].text)
     assert.equal("x", messages[1].content[1].text)
+    assert.equal("t", tools[1].name)
     assert.is_function(string.rep)
+  end)
+
+  it("shows the messages of a request also to who walks through it", function()
+    ask([[return function(r)
+      local names = {}
+      for name in pairs(r) do names[#names + 1] = name end
+      table.sort(names)
+      return { text = table.concat(names, " ") .. " " .. #r.messages .. tostring(r.nothing) }
+    end]])
+    assert.equal("call messages model turn 1nil", events[1].text)
   end)
 
   it("reads the file again when it changed, and ~ is the home directory", function()
     ask([[return { { text = "1" } }]])
     config["scripted.file"] = "~/s.lua"
     fs.tree["/home/u/s.lua"] = [[return { { text = "home" } }]]
-    provider:start({ model = "scripted", messages = { { role = "user" } } },
+    provider:start({ model = "scripted", sent = { '{"role":"user"}' } },
       function(event) events[#events + 1] = event end)
     assert.equal("home", events[#events - 2].text)
   end)

@@ -197,9 +197,10 @@ describe("store.log", function()
           message = '{"role":"assistant","z":1,"a":2}' },
       } }
     local messages = s.query:turn_messages(C)
-    assert.equal(3, messages[1].turn_seq)
-    assert.equal('{"role":"assistant","z":1,"a":2}', messages[2].raw)
-    assert.equal("user", messages[1].message.role)
+    assert.equal('{"role":"user"}', messages[1].message)
+    assert.equal('{"role":"assistant","z":1,"a":2}', messages[2].message)
+    assert.equal(T .. " 2 p m", ("%s %d %s %s"):format(messages[2].turn_id, messages[2].position,
+      messages[2].provider, messages[2].model))
   end)
 
   it("makes a title and gives a terminal one conversation", function()

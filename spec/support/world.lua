@@ -179,12 +179,25 @@ local function new_query(store)
     for _, m in ipairs(store.messages) do
       if m.conversation_id == id then
         rows[#rows + 1] = { turn_id = m.turn_id, position = m.position, provider = m.provider,
-          model = m.model, message = json.decode(m.message), raw = m.message }
+          model = m.model, message = m.message }
       end
     end
     return rows
   end
   return query
+end
+
+---The request with its `messages` as a turn hands them over: in `sent`, rendered by the provider.
+function M.rendered(provider, request)
+  request.sent = {}
+  for i, message in ipairs(request.messages) do request.sent[i] = assert(provider:render(message)) end
+  request.messages = nil
+  return request
+end
+
+---The canonical messages of a request to the provider below.
+function M.messages(request)
+  return json.decode("[" .. table.concat(request.sent, ",") .. "]")
 end
 
 -- A provider that is driven by hand: each request is kept, `reply` answers the newest.
@@ -195,7 +208,9 @@ local function new_provider()
   function provider.edit_tool() return "edit" end
   function provider.window() return 1000 end
   function provider.max_output_tokens() return nil end
+  function provider.render(_, message) return json.encode(message) end
   function provider:start(request, on_event)
+    request.messages = M.messages(request)
     self.requests[#self.requests + 1] = request
     self.emit = on_event
     if self.script then

@@ -91,17 +91,21 @@ function Conversation:is_busy()
   return self.current ~= nil or self.working == true or self.queue:len() > 0
 end
 
--- After a quiet minute the history is dropped; the next turn reads it again.
+-- What can be read again goes, and with it what the caches of other parts hold for a turn.
+local function rest(self)
+  if self:is_busy() then return end
+  self.history:drop()
+  self.app.guard:rest()
+  self.app.tidy:soon()
+end
+
+-- After a quiet minute.
 local function when_idle(self)
   self.idle_mark = {}
   local mark = self.idle_mark
   async.spawn(function()
     async.sleep(IDLE_MS)
-    if self.idle_mark == mark and not self:is_busy() then
-      self.history:drop()
-      self.app.guard:rest()
-      self.app.tidy:soon()
-    end
+    if self.idle_mark == mark then rest(self) end
   end)
 end
 
@@ -124,13 +128,14 @@ function Conversation:kick()
   end)
 end
 
--- Records what the hidden shell reports.
+-- Records what the hidden shell reports. With its shell a conversation is mostly over.
 local function record_shell_event(self, kind, fields)
   local event = { kind = kind }
   for name, value in pairs(fields or {}) do event[name] = value end
   async.spawn(function()
     local ok, message = self:append({ events = { event } })
     if not ok then self.app.log:warn("conversation %s: %s: %s", self.id, kind, message) end
+    if kind == "shell_exited" then rest(self) end
   end)
 end
 

@@ -44,27 +44,20 @@ local function rewrite(json, message, missing)
   return { role = message.role, content = json.array(content) }
 end
 
----The messages as a request with these tools can send them. A message that needs no change stays
----the same table; the same message gives the same table each time that `cache` is passed.
+---A message as a request with these tools can send it. Messages are shown in their order: what one
+---call returns as `missing` goes into the next, since results stand right behind the answer that
+---made the calls.
 ---@param json table
----@param messages table[]
+---@param message table
 ---@param offered table<string, any>  by tool name
----@param cache table<table, table>  weak
----@return table[]
-function M.messages(json, messages, offered, cache)
-  local out, missing = {}, nil
-  for i, message in ipairs(messages) do
-    -- Results stand right behind the answer that made the calls.
-    if message.role == "assistant" then missing = missing_of(message, offered) end
-    if missing then
-      cache[message] = cache[message] or rewrite(json, message, missing)
-      out[i] = cache[message]
-    else
-      out[i] = message
-    end
-    if message.role == "user" then missing = nil end
-  end
-  return out
+---@param missing table<string, string>|nil  of the message before
+---@return table message  the same one when it needs no change
+---@return table<string, string>|nil missing
+function M.message(json, message, offered, missing)
+  if message.role == "assistant" then missing = missing_of(message, offered) end
+  local shown = missing and rewrite(json, message, missing) or message
+  if message.role == "user" then missing = nil end
+  return shown, missing
 end
 
 return M

@@ -57,7 +57,8 @@ local SUMS <const> = {
 ---@field token efr.Token  cancelled by an interrupt or the end of the daemon
 ---@field ended boolean  set before the terminal event is written
 ---@field outcome table|nil  {kind = "completed"|"failed"|"interrupted"|"cancelled", error?}
----@field messages table[]  what this turn adds to the history
+---@field rows string[]  the messages that this turn adds to the history, as they are saved
+---@field unsaved string|nil  why they cannot be saved
 ---@field touched table  files that run code later, as they were before the turn's calls
 ---@field kept table<string, table>  what a person took out of quarantine: {path, detail?}
 local Turn = {}
@@ -71,7 +72,7 @@ local function new(conv, queued)
     prompt = queued,
     token = async.token(),
     ended = false,
-    messages = {},
+    rows = {},
     usage = {},
     calls = 0,
     next_index = 0,
@@ -144,22 +145,26 @@ function Turn:unless_stopped(fn, ...)
   return table.unpack(results, 2, results.n)
 end
 
----Adds a message to the history of this turn.
+---Adds a message to the history. A failure to send it ends the turn.
 function Turn:add_message(role, content, provider_raw)
-  self.messages[#self.messages + 1] = {
-    role = role,
-    content = self.app.ports.json.array(content),
-    provider_raw = provider_raw,
-  }
+  local json = self.app.ports.json
+  local message = { role = role, content = json.array(content), provider_raw = provider_raw }
+  local row, why = json.encode(message, { sort = true })
+  if row then
+    self.rows[#self.rows + 1] = row
+  else
+    self.unsaved = why
+  end
+  local ok
+  ok, why = self.conv.history:add(message)
+  if not ok then self:fail("internal", why) end
 end
 
 local function add_usage(turn, usage, request)
   if not usage then
     -- No numbers from the server: the estimate, so that a client still sees the size.
-    local json, bytes = turn.app.ports.json, 0
-    for _, message in ipairs(request.messages) do
-      bytes = bytes + #(json.encode(message) or "")
-    end
+    local bytes = 0
+    for _, text in ipairs(request.sent) do bytes = bytes + #text end
     turn.context_tokens = (bytes + 3) // 4
     return
   end
@@ -225,7 +230,7 @@ local function request_of(turn)
     model = turn.settings.model,
     effort = turn.settings.effort,
     system = turn.system,
-    messages = history:messages(turn.provider.id, turn.tool_by_name, turn.messages),
+    sent = history:sent(),
     tools = turn.tools,
     max_output_tokens = turn.max_output_tokens,
     turn = history:count() + 1,

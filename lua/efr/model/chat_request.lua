@@ -89,13 +89,14 @@ local function render_user(json, message)
   return out
 end
 
----The JSON texts that one canonical message becomes (a message of results becomes one per result).
+---The JSON text of one canonical message in a request. A message of results becomes several, with
+---commas between them; one that says nothing becomes "".
 ---@param json table
 ---@param message table
----@return string[]
-function M.message_json(json, message)
-  if message.role == "assistant" then return render_assistant(json, message) end
-  return render_user(json, message)
+---@return string
+function M.message(json, message)
+  local render = message.role == "assistant" and render_assistant or render_user
+  return table.concat(render(json, message), ",")
 end
 
 local function tools_json(json, tools)
@@ -116,10 +117,9 @@ end
 
 ---The whole body.
 ---@param json table
----@param request table  model, system, messages, tools, max_output_tokens, effort
----@param cache? table<table, string[]>  rendered messages by message table (weak keys)
+---@param request table  model, system, sent (texts of M.message), tools, max_output_tokens, effort
 ---@return string
-function M.body(json, request, cache)
+function M.body(json, request)
   local messages = {}
   if request.system and request.system ~= "" then
     messages[1] = object(json, {
@@ -127,13 +127,8 @@ function M.body(json, request, cache)
       { "content", encode(json, request.system) },
     })
   end
-  for _, message in ipairs(request.messages) do
-    local rendered = cache and cache[message]
-    if not rendered then
-      rendered = M.message_json(json, message)
-      if cache then cache[message] = rendered end
-    end
-    table.move(rendered, 1, #rendered, #messages + 1, messages)
+  for _, text in ipairs(request.sent) do
+    if text ~= "" then messages[#messages + 1] = text end
   end
   local tools = tools_json(json, request.tools)
   local max = request.max_output_tokens

@@ -30,7 +30,6 @@ function M.new(deps)
   return setmetatable({
     id = M.ID,
     deps = deps,
-    rendered = setmetatable({}, { __mode = "k" }),
     default = nil, -- {base, id, until_us}
   }, Provider)
 end
@@ -97,6 +96,16 @@ end
 ---Which file-edit tool this provider offers.
 function Provider.edit_tool()
   return "edit"
+end
+
+---A message as a request sends it: the text that stands in the history from then on.
+---@param message table  canonical
+---@return string|nil text
+---@return string? why
+function Provider:render(message)
+  local ok, text = pcall(chat_request.message, self.deps.ports.json, message)
+  if not ok then return nil, text end
+  return text
 end
 
 ---Asks the server for its models with a given key. Waits. Also the check of a key at login.
@@ -189,7 +198,7 @@ local function run(self, request, emit, flight)
     url = base .. "/chat/completions",
     base_url = base,
     headers = headers(self, { "Content-Type: application/json", "Accept: text/event-stream" }, key),
-    body = chat_request.body(ports.json, request, self.rendered),
+    body = chat_request.body(ports.json, request),
     ca_file = self.deps.ca_file,
     model = request.model,
   }, on_data, flight)
@@ -199,7 +208,7 @@ local function run(self, request, emit, flight)
 end
 
 ---Starts one answer. Events come on the loop thread, the last is `done` or `error`.
----@param request table  model, system, messages, tools, max_output_tokens, effort
+---@param request table  model, system, sent (texts of render), tools, max_output_tokens, effort
 ---@param on_event fun(event: table)
 ---@return {cancel: fun()} handle  after cancel no event follows
 function Provider:start(request, on_event)

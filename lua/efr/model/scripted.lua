@@ -187,23 +187,44 @@ local function copy(value, seen)
   return out
 end
 
+-- The messages of a request, fresh each time.
+local function messages_of(self, request)
+  local text = "[" .. table.concat(request.sent, ",") .. "]"
+  return assert(self.deps.ports.json.decode(text))
+end
+
+-- What the script sees of a request. The messages are read when it asks for them.
+local function view_of(self, request)
+  local view = {
+    tools = copy(request.tools), model = request.model, turn = request.turn, call = request.call,
+  }
+  local function read_messages()
+    if rawget(view, "messages") == nil then view.messages = messages_of(self, request) end
+  end
+  return setmetatable(view, {
+    __index = function(_, key)
+      if key ~= "messages" then return nil end
+      read_messages()
+      return rawget(view, "messages")
+    end,
+    __pairs = function()
+      read_messages()
+      return next, view, nil
+    end,
+  })
+end
+
 -- The answer to a request and the file that gave it, or nil and an error.
 local function ask(self, request)
   local script, file = script_of(self)
   if not script then return nil, file end
   local answer
   if type(script) == "table" then
-    local number = request_number(request.messages)
+    local number = request_number(messages_of(self, request))
     answer = script[number]
     if answer == nil then return nil, bad(file, ("has no answer number %d"):format(number)) end
   else
-    local ok, value = pcall(script, {
-      messages = copy(request.messages),
-      tools = copy(request.tools),
-      model = request.model,
-      turn = request.turn,
-      call = request.call,
-    })
+    local ok, value = pcall(script, view_of(self, request))
     if not ok then return nil, bad(file, "failed: " .. tostring(value)) end
     answer = value
   end
@@ -271,7 +292,9 @@ local function usage_of(self, request, answer)
   for _, key in ipairs(USAGE) do usage[key] = answer.usage and answer.usage[key] or 0 end
   if not answer.usage then
     local json = self.deps.ports.json
-    usage.input_tokens = estimate(json, request.messages)
+    local bytes = 0
+    for _, text in ipairs(request.sent) do bytes = bytes + #text end
+    usage.input_tokens = (bytes + 3) // 4
     usage.output_tokens = estimate(json, { answer.text or "", answer.calls })
   end
   return usage
@@ -295,6 +318,14 @@ local function play(self, request, emit, state)
   emit(usage_of(self, request, answer))
   local has_calls = answer.calls and #answer.calls > 0
   emit({ kind = "done", stop_reason = answer.stop or (has_calls and "tool_use" or "end_turn") })
+end
+
+---A message as a request holds it: its JSON text.
+---@param message table  canonical
+---@return string|nil text
+---@return string? why
+function Provider:render(message)
+  return self.deps.ports.json.encode(message, { sort = true })
 end
 
 ---The ids of this provider.
@@ -326,7 +357,7 @@ function Provider.max_output_tokens()
 end
 
 ---Starts one answer. Events come on the loop thread, the last is `done` or `error`.
----@param request table  model, messages, tools, turn, call
+---@param request table  model, sent (texts of render), tools, turn, call
 ---@param on_event fun(event: table)
 ---@return {cancel: fun()} handle  after cancel no event follows
 function Provider:start(request, on_event)

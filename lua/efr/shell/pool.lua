@@ -119,7 +119,10 @@ function Pool:_make(id, opts)
   local control = ("%s/%s"):format(self._dir, id)
   ok, err, code = app.ports.fs.mkdirs(control, PRIVATE_DIR)
   if not ok then return nil, err, code end
-  local user, environ = app.ports.sys.user_info(), app.ports.sys.environ()
+  -- The daemon's own, the same for all shells.
+  self._user = self._user or app.ports.sys.user_info()
+  self._environ = self._environ or app.ports.sys.environ()
+  local user, environ = self._user, self._environ
   local program = find_zsh(app, user, environ)
   if not program then return nil, "zsh is not installed", "ENOENT" end
   if not self._keeper then return nil, "efr-sbx is not installed beside efrd", "ENOENT" end

@@ -194,16 +194,11 @@ function Query:unfinished()
     .. " UNION SELECT conversation_id FROM shells WHERE status = 'open' ORDER BY 1")
 end
 
---- The provider messages of a conversation's ended turns, in order; `message` is decoded and
---- `raw` is its text as stored.
+--- The provider messages of a conversation's ended turns, in order: {turn_id, position, provider,
+--- model, message (its JSON text)}.
 function Query:turn_messages(conversation_id)
-  local found, err, code = rows(self, "SELECT * FROM turn_messages WHERE conversation_id = ?"
-    .. " ORDER BY turn_seq, turn_id, position", conversation_id)
-  for _, row in ipairs(found or {}) do
-    row.raw = row.message
-    decode_field(self, row, "message")
-  end
-  return found, err, code
+  return rows(self, "SELECT turn_id, position, provider, model, message FROM turn_messages"
+    .. " WHERE conversation_id = ? ORDER BY turn_seq, turn_id, position", conversation_id)
 end
 
 --- The receipt of a command: {command_id, method, outcome, result (decoded), seq}, or nil.

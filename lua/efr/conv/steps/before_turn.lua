@@ -172,12 +172,12 @@ end
 ---@param turn efr.Turn
 ---@return true|nil  nil = the outcome is set
 function M.run(turn)
-  local ok, message = turn.conv.history:load()
-  if not ok then return fail(turn, { code = "internal", message = message }) end
   turn.began_us = turn.app.ports.sys.now_us()
   place(turn)
   if not resolve(turn) then return nil end
   offer_tools(turn)
+  local ok, message = turn.conv.history:open(turn.provider, turn.tool_by_name)
+  if not ok then return fail(turn, { code = "internal", message = message }) end
   if not turn:record(start_events(turn)) then return nil end
   turn.started, turn.conv.scope = true, turn.scope
   local text = turn.app.ports.text.clean(turn.prompt.text)

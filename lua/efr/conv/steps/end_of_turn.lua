@@ -53,12 +53,10 @@ local function terminal(turn)
   })
 end
 
--- The messages as rows of turn_messages, as the text that they stay.
+-- The messages as rows of turn_messages.
 local function rows_of(turn)
   local rows = {}
-  for i, message in ipairs(turn.messages) do
-    local text, why = turn.app.ports.json.encode(message, { sort = true })
-    if not text then return nil, why end
+  for i, text in ipairs(turn.rows) do
     rows[i] = {
       turn_id = turn.id,
       position = i,
@@ -74,12 +72,10 @@ local function batch_of(turn)
   local list = { surface.report(turn) }
   list[#list + 1] = terminal(turn)
   local batch = { events = list, durable = true }
-  if turn.started then
-    local why
-    batch.turn_messages, why = rows_of(turn)
-    if not batch.turn_messages then
-      turn.app.log:error("turn %s: its messages cannot be kept: %s", turn.id, why)
-    end
+  if turn.unsaved then
+    turn.app.log:error("turn %s: its messages cannot be kept: %s", turn.id, turn.unsaved)
+  elseif turn.started then
+    batch.turn_messages = rows_of(turn)
   end
   return batch
 end
@@ -104,13 +100,7 @@ function M.run(turn)
     async.sleep(wait)
     wait = math.min(wait * 2, MAX_RETRY_MS)
   end
-  if turn.started then
-    turn.conv.history:add({
-      turn_id = turn.id,
-      provider = turn.provider.id,
-      messages = turn.messages,
-    })
-  end
+  if turn.started then turn.conv.history:turn_ended() end
   return true
 end
 

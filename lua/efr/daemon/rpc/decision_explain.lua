@@ -3,10 +3,9 @@
 local explain = require "efr.perm.explain"
 local list = require "efr.util.list"
 
-local FORGOTTEN <const> = "efrd does not know this call; it keeps the decisions of the newest calls "
-  .. "since it started, at most 256"
-local NONE <const> = "efrd remembers no call of this conversation; it keeps the decisions of the "
-  .. "newest calls since it started, at most 256"
+local KEEPS <const> = "; it keeps the decisions of the newest calls since it started, at most 256"
+local FORGOTTEN <const> = "efrd does not know this call" .. KEEPS
+local NONE <const> = "efrd remembers no call of this conversation" .. KEEPS
 
 -- The shape of the protocol, with the rest of what explains a decision beside it.
 local function view(app, data)

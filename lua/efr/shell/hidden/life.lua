@@ -70,7 +70,7 @@ function Life:_first_prompt(token)
   end
   if how == "cancelled" then return nil, "interrupted", "EFR_CANCELLED" end
   if self._phase == "ready" then return true end
-  local shown = self._startup:tail(1024)
+  local shown = self._startup and self._startup:tail(1024) or ""
   local message = self._phase == "none" and "the shell ended before its first prompt"
     or "the shell showed no prompt within 10 s"
   self:close()

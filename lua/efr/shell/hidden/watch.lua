@@ -94,7 +94,7 @@ function on_mark.B(self, mark)
   local run = self._run
   if self._phase == "starting" then
     self:_update_cwd(nil)
-    self._phase = "ready"
+    self._phase, self._startup = "ready", nil
   elseif self._phase == "prompting" then
     self._phase = "ready"
   elseif mark.aid and run and not run.started and not self._pending then
