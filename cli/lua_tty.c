@@ -29,15 +29,15 @@ static int l_save(lua_State *L)
     return luax_push_ok(L, tty_save(luax_check_fd(L, 1), &err), &err);
 }
 
-/* set_mode("quiet"|"keys") -> true */
+/* set_mode("quiet"|"keys"|"raw") -> true */
 static int l_set_mode(lua_State *L)
 {
-    static const char *const names[] = {"quiet", "keys", NULL};
+    static const char *const names[] = {"quiet", "keys", "raw", NULL};
+    static const enum tty_mode modes[] = {TTY_MODE_QUIET, TTY_MODE_KEYS, TTY_MODE_RAW};
     struct efr_err err;
 
     lua_settop(L, 1);
-    enum tty_mode mode =
-        luaL_checkoption(L, 1, NULL, names) == 0 ? TTY_MODE_QUIET : TTY_MODE_KEYS;
+    enum tty_mode mode = modes[luaL_checkoption(L, 1, NULL, names)];
     return luax_push_ok(L, tty_set_mode(mode, &err), &err);
 }
 

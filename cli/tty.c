@@ -147,6 +147,12 @@ int tty_set_mode(enum tty_mode mode, struct efr_err *err)
         next.c_cc[VMIN] = 0;
         next.c_cc[VTIME] = 0;
     }
+    if (mode == TTY_MODE_RAW) {
+        cfmakeraw(&next);
+        next.c_oflag = saved.termios.c_oflag;
+        next.c_cc[VMIN] = 0;
+        next.c_cc[VTIME] = 0;
+    }
     if (tcsetattr(saved.fd, TCSANOW, &next) != 0)
         return efr_err_errno(err, errno, "mode of the terminal");
     return 0;

@@ -14,6 +14,7 @@ struct efr_err;
 enum tty_mode {
     TTY_MODE_QUIET, /* whole lines, no echo: typing stays for the next reader */
     TTY_MODE_KEYS,  /* single keys, no echo; a read never waits */
+    TTY_MODE_RAW, /* every key as its bytes, also those that would send a signal; a read never waits */
 };
 
 /* Columns and lines of the terminal behind fd. */

@@ -1,4 +1,4 @@
-# commands.zsh: the commands a comma line runs: `,`, `,new`, `,mode`.
+# commands.zsh: the commands a comma line runs: `,`, `,new`, `,mode`, `,shell`.
 #
 # Owns: the hand-over to `efr`: text and context in the environment of one command, never in its
 # arguments (everybody may read /proc/PID/cmdline).
@@ -59,6 +59,16 @@ function ,new {
   rc=$?
   [[ $rc == (2|3) ]] || _efr_want_new=0
   return rc
+}
+
+function ,shell {
+  emulate -L zsh
+  # No option of efr's: the line was meant as a prompt.
+  if (( $# )) && [[ $1 != -* ]]; then
+    print -ru2 -- "usage: ,shell [--attach|--interrupt]   shows what runs in the hidden shell (a prompt needs a blank after the comma)"
+    return 2
+  fi
+  command efr shell "$@"
 }
 
 function ,mode {

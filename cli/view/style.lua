@@ -1,4 +1,5 @@
--- Roles to terminal colours: the one place that writes SGR sequences.
+-- Roles to terminal colours: the one place that writes SGR sequences of efr's own text (picture.lua
+-- writes those of another terminal's screen).
 -- Owns: the palette. Must not know: what a row means. Pure; runs in `efr`.
 -- Themes come later; until then every role is one of the terminal's own 16 colours.
 

@@ -621,6 +621,7 @@ void grid_get_state(const struct grid *grid, struct grid_state *state)
         .cursor_hidden = grid->cursor_hidden,
         .alternate = grid->shown == grid->alternate,
         .alternate_seen = grid->alternate_seen,
+        .application_keys = grid->sequences.application_keys,
         .scrolled = grid->scrolled,
         .title = grid->title,
     };

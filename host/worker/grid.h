@@ -32,9 +32,10 @@ struct grid_state {
     int cursor_row, cursor_col;
     bool cursor_hidden;
     bool alternate;
-    bool alternate_seen; /* since the start */
-    uint64_t scrolled;   /* lines that left the main screen at the top, since the start */
-    const char *title;   /* borrowed until the next grid_write; bytes, no NUL inside */
+    bool alternate_seen;   /* since the start */
+    bool application_keys; /* the program wants cursor keys as ESC O */
+    uint64_t scrolled; /* lines that left the main screen at the top, since the start */
+    const char *title; /* borrowed until the next grid_write; bytes, no NUL inside */
 };
 
 /* A row as bytes. Styled: runs of {u8 attributes, u32 foreground, u32 background, u16 bytes}, each followed by cells

@@ -113,7 +113,8 @@ static int do_snapshot(const struct frame *frame)
     put_number(head + 6, (uint64_t)state.rows, 2);
     put_number(head + 8, (uint64_t)state.cursor_row, 2);
     put_number(head + 10, (uint64_t)state.cursor_col, 2);
-    head[12] = (char)((state.cursor_hidden ? 1 : 0) | (state.alternate ? 2 : 0));
+    head[12] = (char)((state.cursor_hidden ? 1 : 0) | (state.alternate ? 2 : 0) |
+                      (state.application_keys ? 4 : 0));
     frames_put(STDIN_FILENO, 'H', head, sizeof(head), state.title, strlen(state.title));
     struct grid_row row;
     int there = grid_history(live);

@@ -94,6 +94,29 @@ static size_t put_number(char *to, const char *digits, size_t *at)
     return len;
 }
 
+/* Whether a private mode sequence names the mode of cursor keys. */
+static bool names_cursor_keys(const char *body, size_t len)
+{
+    for (size_t at = 1; at + 1 < len; at++) {
+        bool begins = body[at - 1] == '?' || body[at - 1] == ';';
+        bool ends = body[at + 1] == ';' || at + 2 == len;
+        if (begins && body[at] == '1' && ends)
+            return true;
+    }
+    return false;
+}
+
+/* Keeps the mode of cursor keys: CSI ? 1 h and l, and the soft reset. */
+static void note_mode(struct sequences *s)
+{
+    char final = s->body[s->len - 1];
+    if (final == 'p' && s->len == 2 && s->body[0] == '!')
+        s->application_keys = false;
+    if ((final == 'h' || final == 'l') && s->body[0] == '?' &&
+        names_cursor_keys(s->body, s->len))
+        s->application_keys = final == 'h';
+}
+
 /* The collected sequence, ending with its final byte, as libvterm may see it. */
 static void emit_csi(struct sequences *s)
 {
@@ -150,8 +173,10 @@ static size_t csi(struct sequences *s, const char *bytes)
     if (c < 0x40 || c == 0x7f)
         return 1;
     s->at = AT_GROUND;
-    if (s->len <= CSI_MAX_BYTES)
+    if (s->len <= CSI_MAX_BYTES) {
+        note_mode(s);
         emit_csi(s);
+    }
     return 1;
 }
 
@@ -183,6 +208,8 @@ static size_t escape(struct sequences *s, const char *bytes)
         s->at = AT_CHARSET;
         s->body[0] = c;
     } else if (strchr("78=>DEHMc", c)) {
+        if (c == 'c')
+            s->application_keys = false;
         s->text(s->user, (const char[]){ESC, c}, 2);
     }
     return 1;

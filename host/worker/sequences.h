@@ -33,7 +33,8 @@ struct sequences {
     bool is_osc;
     size_t len; /* of the body, also what did not fit */
     char body[OSC_MAX_BYTES];
-    size_t last_len; /* of the character printed last, 0 = none */
+    bool application_keys; /* the program wants cursor keys as ESC O (DECCKM) */
+    size_t last_len;       /* of the character printed last, 0 = none */
     char last[4];
 };
 

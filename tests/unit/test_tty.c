@@ -93,6 +93,24 @@ static void die_of_term(int fd)
     (void)raise(SIGTERM);
 }
 
+/* Every key is bytes, output is as before. */
+static void die_in_raw_mode(int fd)
+{
+    struct termios before;
+    struct termios now;
+
+    take_keys(fd);
+    if (tcgetattr(fd, &before) != 0 || tty_set_mode(TTY_MODE_RAW, NULL) != 0 ||
+        tcgetattr(fd, &now) != 0)
+        _exit(94);
+    if ((now.c_lflag & (ICANON | ECHO | ISIG | IEXTEN)) != 0 ||
+        (now.c_iflag & (ICRNL | IXON)) != 0)
+        _exit(93);
+    if (now.c_oflag != before.c_oflag || now.c_cc[VMIN] != 0)
+        _exit(92);
+    (void)raise(SIGTERM);
+}
+
 static void die_of_abort(int fd)
 {
     take_keys(fd);
@@ -105,7 +123,8 @@ static void deadly_signals(void **state)
     static const struct {
         void (*act)(int fd);
         int signal;
-    } cases[] = {{die_of_term, SIGTERM}, {die_of_abort, SIGABRT}};
+    } cases[] = {
+        {die_of_term, SIGTERM}, {die_in_raw_mode, SIGTERM}, {die_of_abort, SIGABRT}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct terminal t;

@@ -18,8 +18,9 @@ function tty.size(fd) end
 ---@return string? code
 function tty.save(fd) end
 
----Sets a mode on the saved terminal: "quiet" = whole lines without echo, "keys" = single keys without echo.
----@param mode "quiet"|"keys"
+---Sets a mode on the saved terminal: "quiet" = whole lines without echo, "keys" = single keys without echo,
+---"raw" = every key as its bytes.
+---@param mode "quiet"|"keys"|"raw"
 ---@return boolean? ok
 ---@return string? message
 ---@return string? code

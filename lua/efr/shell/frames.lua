@@ -53,7 +53,7 @@ function Decoder:feed(bytes)
   return true
 end
 
-local FLAG_HIDDEN <const>, FLAG_ALTERNATE <const> = 1, 2
+local FLAG_HIDDEN <const>, FLAG_ALTERNATE <const>, FLAG_KEYS <const> = 1, 2, 4
 local FLAG_WRAPPED <const>, FLAG_HISTORY <const> = 1, 2
 local FLAG_LOST <const>, FLAG_USED_ALTERNATE <const> = 1, 2
 
@@ -75,6 +75,7 @@ function parse.H(payload)
   return {
     id = id, cols = cols, rows = rows, row = row, col = col, title = payload:sub(at),
     hidden = flags & FLAG_HIDDEN ~= 0, alternate = flags & FLAG_ALTERNATE ~= 0,
+    application_keys = flags & FLAG_KEYS ~= 0,
   }
 end
 

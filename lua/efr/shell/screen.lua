@@ -271,6 +271,7 @@ function Screen:snapshot(history_rows, seen)
     size = { cols = head.cols, rows = head.rows }, alternate_screen = head.alternate,
     cursor = { row = head.row, col = head.col, hidden = head.hidden }, rows = {}, scrollback = {},
     title = head.title ~= "" and head.title or nil,
+    application_keys = head.application_keys or nil,
   }
   for _, frame in ipairs(got.rows) do
     local row = row_of(frame, seen)
