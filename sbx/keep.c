@@ -136,17 +136,29 @@ static void find_call(pid_t shell, uint64_t since_ticks)
         add_all_children(found[i].pid);
 }
 
-/* Kills one that was found. The descriptor comes before the check of the parent, so the number
+/* Signals one that was found. The descriptor comes before the check of the parent, so the number
  * cannot have changed hands. False: it had ended already. */
-static bool kill_found(const struct found *one)
+static bool signal_found(const struct found *one, int signum)
 {
     CLEANUP_FD int pidfd = open_process(one->pid);
     if (pidfd < 0 || has_ended(pidfd, 0))
         return false;
     struct keep_stat stat;
     if (read_stat(one->pid, &stat) && stat.parent == one->parent)
-        signal_process(pidfd, SIGKILL);
+        signal_process(pidfd, signum);
     return true;
+}
+
+int keep_signal_below(pid_t root, int signum)
+{
+    int alive = 0;
+    find_call(root, 0);
+    for (size_t i = 0; i < found_count; i++)
+        alive += signal_found(&found[i], signum);
+    /* One that is stopped hears nothing else. */
+    for (size_t i = 0; signum && i < found_count; i++)
+        (void)signal_found(&found[i], SIGCONT);
+    return alive;
 }
 
 /* A fork that is under way when the signal comes still happens, so the stop is waited for. */
@@ -171,7 +183,7 @@ static void end_call(pid_t shell, uint64_t begin_ns)
         alive = 0;
         find_call(shell, begin_ns / tick_ns);
         for (size_t i = 0; i < found_count; i++)
-            alive |= kill_found(&found[i]);
+            alive |= signal_found(&found[i], SIGKILL);
     }
     signal_process(KEEP_SHELL_FD, SIGKILL);
 }

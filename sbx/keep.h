@@ -29,6 +29,10 @@ struct keep_stat {
 /* Reads the text of a stat line; the process chose the name in it. False: it is none. */
 bool keep_parse_stat(const char *text, struct keep_stat *stat);
 
+/* Sends a signal (0: none) to every process below one, its own children and all below them. Returns
+ * how many had not ended. */
+int keep_signal_below(pid_t root, int signum);
+
 /* The whole life; shell is the shell's pid and its session's id. Returns the exit code. */
 int keep_run(pid_t shell);
 

@@ -4,6 +4,7 @@
 #include "keep.h"
 #include "landlock.h"
 #include "launch.h"
+#include "outside.h"
 #include "probe.h"
 #include "selftest.h"
 #include "util.h"
@@ -48,6 +49,15 @@ static int run(int argc, char **argv)
     return launch_run(argv[1]);
 }
 
+static int outside(int argc, char **argv)
+{
+    if (argc != 2 || strcmp(argv[0], "--call-dir") != 0) {
+        say("usage: efr-sbx outside --call-dir DIR (efrd starts it)");
+        return EXIT_USAGE;
+    }
+    return outside_run(argv[1]);
+}
+
 static int probe(int argc, char **argv)
 {
     int max_abi = INT_MAX;
@@ -88,9 +98,10 @@ static const struct subcommand {
     const char *name;
     int (*run)(int argc, char **argv);
 } SUBCOMMANDS[] = {
-    {"run", run},     {"git", git_run},
-    {"keep", keep},   {"landlock-abi", landlock_number},
-    {"probe", probe}, {"self-test", self_test},
+    {"run", run},         {"git", git_run},
+    {"keep", keep},       {"landlock-abi", landlock_number},
+    {"probe", probe},     {"self-test", self_test},
+    {"outside", outside},
 };
 
 int main(int argc, char **argv)

@@ -100,6 +100,8 @@ static size_t encode(const struct report *report, char *out)
         used = add_number(out, used, "exit_code", report->exit_code);
     if (report->signal)
         used = add_number(out, used, "signal", report->signal);
+    if (report->survivors)
+        used = add_number(out, used, "survivors", report->survivors);
     if (report->setup_error[0]) {
         used = add_field(out, used, "setup_error");
         used = add_field(out, used, report->setup_error);

@@ -15,6 +15,7 @@ struct report {
     int landlock_erratum;    /* number of one that is open here; 0: none */
     int exit_code;           /* -1: none */
     int signal;              /* 0: none */
+    int survivors;           /* of an exit child: processes that could not be ended */
     char setup_error[1024];  /* the sandbox was not built */
     char launch_error[1024]; /* it was built, but the command could not be executed */
 };

@@ -17,6 +17,7 @@ function M.add(parser)
   parser:argument("conversation", "an id, or at least its first 4 characters"):args("?")
   parser:option("--limit", "how many to show"):argname("N"):convert(math.tointeger)
   parser:option("--cursor", "where to go on"):argname("C")
+  parser:flag("-v --verbose", "with every record of what left the sandbox")
 end
 
 local STATUS <const> = { awaiting_approval = "awaiting approval" }
@@ -83,7 +84,7 @@ local function find(link, word)
   return nil, ("%s names more than one conversation"):format(word), "EFR_USAGE"
 end
 
-local function context(env)
+local function context(env, args)
   local config = env:config()
   local cols = env:is_tty(1) and env.ports.tty.size(1) or WIDE
   return {
@@ -91,6 +92,7 @@ local function context(env)
     lines = WIDE,
     diff_lines = config and config:get("render.diff_lines") or 20,
     home = env.home,
+    verbose = args.verbose,
   }
 end
 
@@ -106,7 +108,7 @@ local function show_one(env, link, args)
   if not page then
     return nil, message, code, data
   end
-  local list, why = past.rows(page.events or {}, context(env))
+  local list, why = past.rows(page.events or {}, context(env, args))
   if not list then
     return nil, "efrd sent a malformed event: " .. why, "internal"
   end

@@ -78,6 +78,11 @@ function show.note(self, item, ctx)
   return true
 end
 
+function show.exit(self, item, ctx)
+  self:_err(transcript.exit_rows(item, ctx))
+  return true
+end
+
 function show.call(self, item, ctx)
   if item.state ~= "done" then
     return false

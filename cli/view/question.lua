@@ -2,6 +2,7 @@
 -- Owns: ux.md 6.7. Must not know: keys, the terminal, the wire. Pure; runs in `efr`.
 
 local changes = require "efr.cli.view.changes"
+local exit_view = require "efr.cli.view.exit"
 local rows = require "efr.cli.view.rows"
 local surface = require "efr.cli.view.surface"
 
@@ -21,16 +22,14 @@ local TITLE <const> = {
 
 local SURFACE_TITLE <const> = "keep the git settings that the last command changed"
 
-local function title(block)
+local function title(block, ctx)
   if block.guard then
     return "delete this?"
   elseif block.question_id then
     return SURFACE_TITLE
   end
-  if block.exit then
-    return "allow outside the sandbox"
-  end
-  return TITLE[block.tool] or "allow this call"
+  local words = block.exit and exit_view.title(block.exit, ctx.home)
+  return words or TITLE[block.tool] or "allow this call"
 end
 
 -- What runs, line by line.
@@ -43,9 +42,33 @@ local function summary_rows(block, cols)
   return out
 end
 
-local function text_rows(out, words, cols)
-  for _, row in ipairs(rows.wrap_indented(rows.safe(words:gsub("\n", " ")), cols - 2, 2)) do
-    out[#out + 1] = { BAR, { row, "muted" } }
+local function text_rows(out, words, cols, role)
+  for _, row in ipairs(rows.wrap_indented(rows.safe((words:gsub("\n", " "))), cols - 2, 2)) do
+    out[#out + 1] = { BAR, { row, role or "muted" } }
+  end
+end
+
+-- What efr knows of the exits of a call, below the reasons.
+local function exit_rows(out, exit, ctx)
+  local programs, untrusted = exit_view.program_rows(exit.programs, ctx.home)
+  if programs then
+    text_rows(out, programs, ctx.cols)
+  end
+  for _, words in ipairs(untrusted) do
+    text_rows(out, words, ctx.cols, "warning")
+  end
+  for _, fact in ipairs(type(exit.facts) == "table" and exit.facts or {}) do
+    if type(fact) == "string" then
+      text_rows(out, "efr: " .. fact, ctx.cols)
+    end
+  end
+  if type(exit.model_reason) == "string" then
+    text_rows(out, ('the model says: "%s"'):format(exit.model_reason), ctx.cols)
+  end
+  local judged = type(exit.judged) == "table" and exit.judged
+  if judged then
+    local why = type(judged.rationale) == "string" and "; " .. judged.rationale or ""
+    text_rows(out, "reviewer: unsure" .. why, ctx.cols)
   end
 end
 
@@ -107,7 +130,10 @@ end
 --- @param ctx {cols: integer, diff_lines: integer, answers: boolean, home: string?}
 --- @return table[] rows, table keys the last row, which stays live when the card is too tall
 function M.card(block, ctx)
-  local out = { { { "? " .. title(block), "warning" } } }
+  local out = {}
+  for _, row in ipairs(rows.wrap_indented(rows.safe("? " .. title(block, ctx)), ctx.cols, 2)) do
+    out[#out + 1] = { { row, "warning" } }
+  end
   if block.question_id then
     return rows.extend(out, surface_rows(block, ctx)), keys_row(block, ctx.answers)
   end
@@ -115,17 +141,16 @@ function M.card(block, ctx)
   if block.guard then
     guard_rows(out, block.guard, ctx.cols)
   end
+  if block.exit and exit_view.has_full_rights(block.exit) then
+    text_rows(out, exit_view.FULL_RIGHTS, ctx.cols, "warning")
+  end
   for _, reason in ipairs(block.reasons or {}) do
     if type(reason) == "string" and reason ~= "" then
       text_rows(out, "why: " .. reason, ctx.cols)
     end
   end
-  local exit = block.exit or {}
-  for _, fact in ipairs(exit.facts or {}) do
-    text_rows(out, "efr: " .. fact, ctx.cols)
-  end
-  if exit.model_reason then
-    text_rows(out, ('the model says: "%s"'):format(exit.model_reason), ctx.cols)
+  if block.exit then
+    exit_rows(out, block.exit, ctx)
   end
   if block.diff_preview and ctx.diff_lines > 0 then
     local opts = { cols = ctx.cols, limit = ctx.diff_lines, lead = BAR }

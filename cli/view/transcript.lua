@@ -4,6 +4,7 @@
 
 local block = require "efr.cli.view.block"
 local changes = require "efr.cli.view.changes"
+local exit_view = require "efr.cli.view.exit"
 local prose = require "efr.cli.view.prose"
 local question = require "efr.cli.view.question"
 local rows = require "efr.cli.view.rows"
@@ -23,6 +24,7 @@ local M = {}
 --- @field answers boolean questions are answered here
 --- @field home string?
 --- @field static boolean? a record, not a running turn: no status row
+--- @field verbose boolean? with everything that is recorded of exits
 
 local Transcript = {}
 Transcript.__index = Transcript
@@ -33,6 +35,9 @@ end
 
 -- Blocks that stand together without a blank row.
 local function joined(a, b)
+  if a.kind == "exit" or b.kind == "exit" then
+    return true
+  end
   if a.kind == "note" and b.kind == "note" then
     return true
   end
@@ -65,11 +70,30 @@ local function card_rows(self, item, ctx, commit)
   return card
 end
 
+--- The rows of a block about exits: a verdict that no person gave, and in a full record everything.
+function M.exit_rows(item, ctx)
+  local lines
+  if item.request then
+    lines = ctx.verbose and exit_view.record_lines(item.request, ctx.home) or {}
+  else
+    lines = (ctx.verbose or not item.told) and { exit_view.verdict_line(item.verdict) } or {}
+  end
+  local out = {}
+  for _, line in ipairs(lines) do
+    rows.extend(out, block.note_rows({ text = line, role = "muted" }, ctx))
+  end
+  return out
+end
+
 -- The committed and live rows of a block, and whether nothing more of it comes.
 local show = {}
 
 function show.note(_, item, ctx)
   return block.note_rows(item, ctx), {}, true
+end
+
+function show.exit(_, item, ctx)
+  return M.exit_rows(item, ctx), {}, true
 end
 
 function show.prose(self, item, ctx)

@@ -28,6 +28,8 @@ local REQUIRED <const> = {
   approval_requested = { call_id = "string", summary = "string" },
   approval_resolved = { call_id = "string", decision = "string" },
   approval_expired = { call_id = "string" },
+  exit_requested = { call_id = "string", kinds = "table", record = "table" },
+  exit_judged = { call_id = "string", judge = "string", verdict = "string" },
   turn_failed = { error = "table" },
   turn_completed = {},
   turn_interrupted = {},
@@ -282,6 +284,17 @@ end
 
 function on.approval_expired(self, event)
   resolve(self, event.call_id, "expired")
+end
+
+-- Only the full record shows it.
+function on.exit_requested(self, event)
+  self:_add({ kind = "exit", request = event })
+end
+
+-- What a person said stands in the line of the answer, and a refusal in that of the call.
+function on.exit_judged(self, event)
+  local told = event.judge == "user" or event.verdict == "deny"
+  self:_add({ kind = "exit", verdict = event, told = told })
 end
 
 function on.sandbox_surface_changed(self, event)

@@ -1,5 +1,5 @@
--- Step decide: what holds of a decision while the sandbox opens no exit, the user's rules, full mode,
--- and the decisions that are kept for those who ask why.
+-- Step decide: floors, the user's rules, full mode, and the decisions that are kept for those who ask
+-- why. Exits have a spec of their own.
 require "spec.helper"
 local world_of = require "spec.support.world"
 
@@ -24,21 +24,7 @@ local function explained(w, params, session)
 end
 
 describe("conv: a decision", function()
-  it("contains a line that would need an exit, with no question, and explain shows the exit", function()
-    for line, kind in pairs { ["curl https://h"] = "host", ["sudo ls"] = "privilege",
-      ["echo x > /etc/x"] = "write", ["sudo -v && ./x"] = "privilege", ["git push"] = "upload" } do
-      local w, id = run(line)
-      assert.equal("contained", w.runs[1].launch, line)
-      assert.equal(0, #w:find("approval_requested"))
-      local result = explained(w, { conversation_id = id })
-      assert.equal("contain", result.effect)
-      assert.equal("contained", result.launch)
-      assert.equal(kind, result.exits[1].kind)
-      assert.equal(result.exits[1].approver, result.exits[1].who)
-    end
-  end)
-
-  it("keeps floors and the user's own rules although no exit can be opened", function()
+  it("keeps floors and the user's own rules ", function()
     local w = run("cat ~/.ssh/id_rsa")
     assert.equal(0, #w.runs)
     assert.equal("floor", w:find("tool_call_completed")[1].refusal.kind)
@@ -46,14 +32,6 @@ describe("conv: a decision", function()
       resource = { command = { program = "make", args = {}, forbid = {} } } } } } })
     assert.equal(0, #w.runs)
     assert.is_truthy(w:find("tool_call_completed")[1].refusal.reason:find("permissions.rules[0]", 1, true))
-  end)
-
-  it("asks for the user's own ask, and names no exit as its reason", function()
-    local w = run("git push", { config = { ["permissions.rules"] = { { action = "execute", effect = "ask",
-      resource = { command = { program = "git", args = {}, forbid = {} } } } } } })
-    local reasons = w:find("approval_requested")[1].reasons
-    assert.equal(1, #reasons)
-    assert.is_truthy(reasons[1]:find("permissions.rules[0]", 1, true))
   end)
 
   it("runs a read-only line at once in cautious, directly", function()

@@ -59,6 +59,12 @@ local function asked(id, tool, summary, diff)
   return event
 end
 
+local function asked_exit(id, line, exit)
+  local event = asked(id, "shell", line)
+  event.reasons, event.exit = { "sudo: it runs with the rights of another user" }, exit
+  return event
+end
+
 local function answered(id, decision, origin)
   local event = { kind = "approval_resolved", turn_id = T, call_id = id }
   event.decision, event.origin = decision, origin
@@ -146,6 +152,34 @@ return {
         kind = "turn_interrupted",
         context = { tokens = 89000, limit = 206000, window = 272000 },
       }),
+    },
+  },
+  {
+    "exits",
+    { started(),
+      { kind = "exit_requested", turn_id = T, call_id = C, kinds = { "privilege" }, record = {} },
+      asked_exit(C, SUDO, {
+        kinds = { "privilege" }, launch = { kind = "unsandboxed" }, user_only = true,
+        programs = { { word = "sudo", resolved = "/usr/bin/sudo" }, { word = "cd", builtin = true },
+          { word = "./scripts/setup.sh", resolved = "/home/u/p/scripts/setup.sh",
+            untrusted = "in a write root, it changed in this turn" }, { word = "no\27[2Jsuch" } },
+        facts = { "only you can allow this" }, model_reason = "set it up\nplease \27[31m",
+        judged = { verdict = "ask_user", rationale = "not asked for" },
+      }),
+      { frame = 5 },
+      answered(C, "allow", "cli"),
+      { kind = "exit_judged", turn_id = T, call_id = C, judge = "user", verdict = "allow" },
+      call("shell", { command = "sudo ./scripts/setup.sh" }),
+      result({ output = "", exit_code = 0 }),
+      asked_exit("x", "touch ~/notes/a", {
+        kinds = { "write", "host" }, launch = { kind = "contained" }, facts = { 3, {}, "a fact" },
+        grants = { { kind = "write", path = "/home/u/notes/a" }, { kind = "write" }, "bad",
+          { kind = "bus", bus = "session" }, { kind = "open_network" }, { kind = "later" } },
+      }),
+      { frame = 6 },
+      { kind = "approval_expired", turn_id = T, call_id = "x" },
+      { kind = "exit_judged", turn_id = T, call_id = "y", judge = "floor", verdict = "deny" },
+      done(),
     },
   },
   {

@@ -152,7 +152,8 @@ describe("perm.facts", function()
     function ports.changed(file) return file == "/bin/wc" end
     local _, known = collect("ls; wc", ports)
     assert.same({ { word = "ls", resolved = "/bin/ls" },
-      { word = "wc", resolved = "/bin/wc", untrusted = "it changed in this turn" } }, known.programs)
+      { word = "wc", resolved = "/bin/wc", untrusted = "it changed in this turn",
+        changed = true } }, known.programs)
   end)
 
   it("trusts no program that runs another which it does not trust", function()

@@ -34,7 +34,7 @@ describe("tools.shell", function()
         "timeout_seconds must be a whole number from 1 to 600." },
       { { command = "x", nested_shell = 1 }, "nested_shell must be true or false." },
       { { command = "x", cwd = "/" },
-        "shell has no parameter cwd. It takes command, timeout_seconds and nested_shell." },
+        "shell has no parameter cwd. It takes command, timeout_seconds, nested_shell and needs." },
     } do
       assert.same({ nil, row[2] }, { declare(row[1]) })
     end
@@ -46,9 +46,21 @@ describe("tools.shell", function()
     assert.same({ kind = "line", text = "make test", cwd = "/w" }, requirements[1])
   end)
 
-  it("has no needs yet: no exit can be opened", function()
-    assert.same({ nil, "shell has no parameter needs. It takes command, timeout_seconds and "
-      .. "nested_shell." }, { declare { command = "ls", needs = { outside = true } } })
+  it("declares what the model needs, with absolute paths, and only in auto", function()
+    local null = {}
+    local auto = { mode = "auto", cwd = "/w", home = "/h", scratch = "/s", json = { null = null } }
+    local function needs(given, changes)
+      local context = fake.context(changes or auto)
+      local out = assert(shell.declare({ command = "ls", needs = given }, context))
+      return out[2] and out[2].needs
+    end
+    assert.same({ write = { "/h/a", "/w/b", "/c", "/s/d" }, outside = true, reason = "r" },
+      needs { write = { "~/a", "b", "/c", "$SCRATCH/d" }, outside = true, userns = false,
+        reason = "r", sockets = {}, hosts = {} })
+    assert.same({ bus = "system" }, needs { bus = "system", device = null })
+    assert.is_nil(needs {})
+    assert.is_nil(needs({ outside = true }, { mode = "cautious" }))
+    assert.same({ nil, "needs must be an object." }, { declare { command = "ls", needs = true } })
   end)
 
   it("declares a shell that stays; what the line does is read out of it later", function()

@@ -9,7 +9,7 @@ local KINDS <const> = {
   "conversation_created", "prompt_queued", "prompt_withdrawn", "turn_started", "scope_changed",
   "assistant_message_updated", "assistant_message_completed", "tool_call_started",
   "tool_call_output_updated", "tool_call_completed", "approval_requested", "approval_resolved",
-  "approval_expired", "turn_interrupt_requested", "turn_interrupted", "turn_completed",
+  "approval_expired", "exit_requested", "exit_judged", "turn_interrupt_requested", "turn_interrupted", "turn_completed",
   "turn_failed", "turn_cancelled", "shell_started", "shell_exited", "cwd_changed",
   "login_completed", "logout_completed", "sandbox_unavailable", "sandbox_surface_changed",
   "surface_question_requested", "surface_question_answered", "turn_surface_report",

@@ -41,7 +41,7 @@ end
 
 -- Full mode starts each command without what sudo remembers.
 local function forget_sudo(turn, call)
-  if call.launch ~= "direct" then return nil end
+  if call.launch == "contained" then return nil end
   local before = turn.settings.mode == "full"
   local after = turn.app.config:get("shell.sudo_cache") == "per_call"
   return before and after and "both" or before and "before" or after and "after" or nil
@@ -79,10 +79,10 @@ local function run_options(turn, call, opts)
   return {
     line = opts.line,
     call_id = call.id,
-    launch = call.launch,
+    launch = call.launch == "outside" and "direct" or call.launch,
     trusted = trusted.words(turn.app.config:get("permissions.rules")),
     forget_sudo = forget_sudo(turn, call),
-    search_path = call.launch == "direct" and call.search_path or nil,
+    search_path = call.launch ~= "contained" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
     may_wait = person_may_answer(turn, call),
     on_output = call.ctx.on_output,
@@ -98,6 +98,7 @@ end
 function M.run(turn, call, opts)
   assert(call.launch, "the call was not decided")
   local conv, app = turn.conv, turn.app
+  local launch = call.launch == "outside" and "direct" or call.launch
   local prepared, message = app.sandbox:prepare({
     conversation_id = conv.id,
     call_id = call.id,
@@ -105,8 +106,10 @@ function M.run(turn, call, opts)
     cwd = conv.shell_cwd,
     project_root = turn.project_root,
     scratch = turn.scratch,
-    launch = call.launch,
+    launch = launch,
     named = named_paths(call),
+    grants = call.exits and call.exits.grants,
+    env_set = call.exits and call.exits.env_set,
   })
   if not prepared then
     look_again(app, call)

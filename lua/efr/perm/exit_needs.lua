@@ -12,11 +12,21 @@ local M = {}
 
 local WANTED <const> = "the model asks for it"
 
+-- A path and the place that it really reaches, in normal form.
+local function names_of(call, path)
+  local normal = paths.normalise(path, call.machine)
+  if not normal then return {} end
+  local real = (call.facts.reals or {})[normal]
+  real = real and paths.normalise(real, call.machine)
+  return { normal, real ~= normal and real or nil }
+end
+
 local function writes(call, wanted, add)
   for _, path in ipairs(wanted.write or {}) do
-    local normal = paths.normalise(path, call.machine)
-    local found = normal and exit_paths.write(normal, nil, call)
-    if found then add(found, "needs") end
+    for _, name in ipairs(names_of(call, path)) do
+      local found = exit_paths.write(name, nil, call)
+      if found then add(found, "needs") end
+    end
   end
 end
 
@@ -50,17 +60,19 @@ local SOCKETS <const> = {
 
 local function sockets(call, wanted, add)
   for _, path in ipairs(wanted.sockets or {}) do
-    local normal = paths.normalise(path, call.machine)
-    local kind, which = needs.socket_kind(normal, call.facts.session_bus)
-    add(SOCKETS[kind](normal, which), "needs")
+    for _, name in ipairs(names_of(call, path)) do
+      local kind, which = needs.socket_kind(name, call.facts.session_bus)
+      add(SOCKETS[kind](name, which), "needs")
+    end
   end
 end
 
 local function unmasks(call, wanted, add)
   for _, path in ipairs(wanted.unmask or {}) do
-    local normal = paths.normalise(path, call.machine)
-    local found = exit_paths.read(normal, call)
-    if found then add(found, "needs") end
+    for _, name in ipairs(names_of(call, path)) do
+      local found = exit_paths.read(name, call)
+      if found then add(found, "needs") end
+    end
   end
 end
 

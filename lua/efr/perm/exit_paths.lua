@@ -78,15 +78,17 @@ local function nearest(path, call)
   return dir
 end
 
-local function bind(path, why)
-  return { kind = "write", target = path, grants = { { write = path } }, bind = true, why = why }
+-- `make`: what efr puts there before the call, so that it can be bound.
+local function bind(path, why, make)
+  return { kind = "write", target = path, grants = { { write = path } }, bind = true, why = why,
+    make = make }
 end
 
 local OUTSIDE_ONLY <const> = "no path inside the sandbox can stand for it"
 
 local function missing(path, maker, call)
-  if MAKES_FILE[maker] then return bind(path, "efr creates the file first") end
-  if MAKES_DIR[maker] then return bind(path, "efr creates the directory first") end
+  if MAKES_FILE[maker] then return bind(path, "efr creates the file first", "file") end
+  if MAKES_DIR[maker] then return bind(path, "efr creates the directory first", "dir") end
   local dir = nearest(path, call)
   if is_shared(dir, call) then
     return { kind = "write", target = path, served = "outside", user_only = true,

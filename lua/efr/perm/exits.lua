@@ -116,6 +116,8 @@ local function of_lines(call, emit, views)
     end
     exit_commands.makers(call, commands, makers)
   end
+  -- The place behind a name is made by what makes the name.
+  for path, real in pairs(call.facts.reals or {}) do makers[real] = makers[real] or makers[path] end
   return makers
 end
 

@@ -8,10 +8,6 @@ local reasons = require "efr.perm.reasons"
 
 local M = {}
 
----What holds for a line with exits while none can be opened.
----@type string
-M.CLOSED = "no exit can be opened yet: the line runs in the sandbox, and what leaves it fails"
-
 -- The line --------------------------------------------------------------------------------------
 
 local function words_of(command)
@@ -161,9 +157,6 @@ function M.data(decision, input, text)
   end
   for i, exit in ipairs(decision.exits) do
     out.exits[i] = exit_of(exit, left[i] and left[i].text)
-  end
-  if input.tool == "shell" and decision.mode == "auto" and decision.inside ~= decision.effect then
-    out.note = M.CLOSED
   end
   return out
 end

@@ -29,7 +29,7 @@ local DEEP_MAX <const> = 128
 ---@field git_code { state: string, file: string?, key: string? }?  clean, dirty or unknown
 ---@field remote_code string?  the same for what git would run on the way to a remote
 ---@field remote_part string?  what a call could have written of it
----@field programs { word: string, resolved: string?, builtin: boolean?, untrusted: string? }[]?
+---@field programs efr.perm.ProgramFact[]?
 ---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
 ---  may change without a question, or why not; a name that is missing is not trusted
 ---@field covered boolean?  whether the call's own snapshot covers every file that it can change
@@ -43,6 +43,14 @@ local DEEP_MAX <const> = 128
 ---@field mounts table<string, boolean>?
 ---@field always table[]?  `[[sandbox.allow]]`
 ---@field session_bus string[]?
+
+---@class efr.perm.ProgramFact
+---@field word string
+---@field resolved string?  the file that runs, links followed
+---@field builtin boolean?
+---@field untrusted string?  why another file than the user's own may run
+---@field in_write_root boolean?  it lies where files can change without a question
+---@field changed boolean?  it changed since the turn began
 
 ---@class efr.perm.FactPorts  each may be missing
 ---@field stat fun(path: string): string?  "file", "dir", "other", "missing"; follows links
@@ -162,6 +170,18 @@ local function add_reals(ports, facts, path)
   if parent ~= path then facts.parents[path] = parent end
 end
 
+-- The paths that the model asks for, whose number has a limit of its own.
+local function add_needed(ports, facts, needs)
+  for _, name in ipairs({ "write", "sockets", "unmask" }) do
+    for _, wanted in ipairs(needs[name] or {}) do
+      local path = lexical(wanted)
+      add_reals(ports, facts, path)
+      add_target(ports, facts.targets, facts.reals[path] or path)
+      facts.targets[path] = facts.targets[facts.reals[path] or path]
+    end
+  end
+end
+
 local function add_targets(ports, items, facts)
   if not ports.stat then return end
   facts.reals, facts.parents = {}, {}
@@ -174,6 +194,8 @@ local function add_targets(ports, items, facts)
       add_target(ports, facts.targets, path)
       add_reals(ports, facts, path)
       if facts.targets[path] == "dir" then add_tracked(ports, facts.tracked, path) end
+    elseif item.kind == "needs" then
+      add_needed(ports, facts, item.needs)
     end
   end
 end
@@ -189,7 +211,14 @@ local function add_found(ports, found, word)
   found[word] = doubt or true
 end
 
-local function add_program(ports, facts, command, seen)
+-- The place of a program that is named by its path.
+local function placed(command, cwd)
+  local word = command.name
+  if not word:find("/", 1, true) or word:sub(1, 1) == "/" then return word end
+  return command.cwd_known ~= false and lexical(cwd .. "/" .. word) or "./" .. word
+end
+
+local function add_program(ports, facts, command, seen, cwd)
   local word = command.name
   if not word or seen[word] or #facts.programs >= PROGRAMS_MAX then return end
   seen[word] = true
@@ -198,17 +227,21 @@ local function add_program(ports, facts, command, seen)
   if not ports.program then return end
   add_found(ports, facts.found, word)
   if command.builtin then return end
-  local known = ports.program(word)
-  program.resolved, program.untrusted = known.file, known.doubt
+  local known = ports.program(placed(command, cwd))
+  program.resolved, program.in_write_root = known.file, known.open
+  -- A path names its file whatever PATH holds.
+  local by_name = not word:find("/", 1, true)
+  program.untrusted = (by_name or known.open) and known.doubt or nil
   if known.file and ports.changed and ports.changed(known.file) then
-    program.untrusted = known.doubt or "it changed in this turn"
+    program.changed = true
+    program.untrusted = program.untrusted or "it changed in this turn"
   end
 end
 
-local function add_programs(ports, line, facts)
+local function add_programs(ports, line, facts, cwd)
   local seen = {}
   for _, command in ipairs(line_of.found(line)) do
-    add_program(ports, facts, command, seen)
+    add_program(ports, facts, command, seen, cwd)
     for _, outer in ipairs(command.wrappers or {}) do
       if ports.program then add_found(ports, facts.found, outer) end
     end
@@ -290,7 +323,7 @@ function M.collect(ports, requirements, home)
       end
       add_paths(ports, declared, out)
       add_flags(flags, out)
-      add_programs(ports, line, facts)
+      add_programs(ports, line, facts, item.cwd)
       add_git_code(ports, line, item, home, facts)
       add_remote_code(ports, line, item, home, facts)
     end

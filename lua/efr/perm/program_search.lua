@@ -25,6 +25,7 @@ local SHARED <const> = { "/tmp", "/var/tmp", "/dev/shm" }
 ---@class efr.perm.ProgramSearch
 ---@field file string?  the file that runs, links followed
 ---@field doubt string?  why the name is not trusted, in words
+---@field open boolean?  it lies where files can change without a question
 
 local function is_within(path, root)
   return path == root or text.starts_with(path, root == "/" and "/" or root .. "/")
@@ -107,21 +108,30 @@ local function look(self, dir, name)
   local root = open_root(self, file)
   local doubt = root and why_open(file, root) or doubt_of(self, path)
     or info.mode & WORLD_WRITE ~= 0 and "everybody may write " .. file or nil
-  return file, doubt, info.mode & EXECUTE == EXECUTE
+  return file, doubt, info.mode & EXECUTE == EXECUTE, root ~= nil
 end
 
 local function search(self, name)
-  local found, doubt
+  local found, doubt, open
   for i, entry in ipairs(self.entries) do
     if self.doubts[i] == nil then self.doubts[i] = directory_doubt(self, entry) end
     doubt = doubt or self.doubts[i] or nil
     if entry:sub(1, 1) == "/" then
-      local file, why, sure = look(self, entry, name)
+      local file, why, sure, is_open = look(self, entry, name)
+      if not found then open = is_open end
       found, doubt = found or file, doubt or why
       if file and sure then break end
     end
   end
-  return { file = found, doubt = doubt }
+  return { file = found, doubt = doubt, open = found and open or nil }
+end
+
+-- A program that is named by its path, never trusted as a name.
+local function by_path(self, path)
+  local file = path:sub(1, 1) == "/" and self.fs.realpath(path) or nil
+  local root = file and (open_root(self, path) or open_root(self, file))
+  return { file = file, doubt = root and why_open(path, root) or "it is no name of PATH",
+    open = root ~= nil or nil }
 end
 
 local function entries_of(path_variable)
@@ -141,11 +151,8 @@ function M.new(fs, path_variable, machine)
   local why = not path_variable and "efr does not know the PATH of the shell"
     or #self.entries > ENTRIES_MAX and "PATH has too many entries"
   return function(name)
+    if name:find("/", 1, true) then return by_path(self, name) end
     if why then return { doubt = why } end
-    if name:find("/", 1, true) then
-      return { file = name:sub(1, 1) == "/" and fs.realpath(name) or nil,
-        doubt = "it is no name of PATH" }
-    end
     self.known[name] = self.known[name] or search(self, name)
     return self.known[name]
   end

@@ -9,7 +9,9 @@ local M = {}
 local DEFAULT_SECONDS <const> = 30
 local MAX_SECONDS <const> = 600
 local MAX_LINE_BYTES <const> = 64 * 1024
-local PARAMETERS <const> = { command = true, timeout_seconds = true, nested_shell = true }
+local PARAMETERS <const> = {
+  command = true, timeout_seconds = true, nested_shell = true, needs = true,
+}
 
 -- What programs print when the sandbox stopped them.
 local SANDBOX_PHRASES <const> = {
@@ -18,6 +20,29 @@ local SANDBOX_PHRASES <const> = {
 }
 local SANDBOX_NOTE <const> = "[it ran in the sandbox: no network but loopback, and writes only in "
   .. "the project, $SCRATCH and private temporary directories]"
+
+local function strings(most, words)
+  return { type = "array", items = { type = "string" }, maxItems = most, description = words }
+end
+
+local NEEDS <const> = {
+  type = "object",
+  description = "Only in auto, and only after the sandbox stopped a command: what this call needs "
+    .. "beyond it. The user or a reviewer decides. Ask for no more than the call needs.",
+  properties = {
+    write = strings(8, "Files or directories to write."),
+    hosts = strings(8, "host, host:port or URLs to reach."),
+    sockets = strings(2, "Unix sockets to connect to."),
+    bus = { type = "string", enum = { "system", "session" }, description = "A D-Bus to talk to." },
+    device = { type = "string", description = "A device below /dev." },
+    unmask = strings(4, "Files that the sandbox hides, to read."),
+    outside = { type = "boolean", description = "The whole command must run outside of the sandbox, "
+      .. "with the user's rights. It must then be one command alone." },
+    userns = { type = "boolean", description = "New user namespaces, as browsers make." },
+    reason = { type = "string", maxLength = 300, description = "Why, in one sentence." },
+  },
+  additionalProperties = false,
+}
 
 M.name = "shell"
 M.description = [[Runs a command line in the hidden zsh of this conversation. Directory, variables
@@ -38,6 +63,7 @@ M.schema = {
       description = "true when the command starts a shell that stays, such as ssh or bash. "
         .. "Default: false. Refused in auto.",
     },
+    needs = NEEDS,
   },
   required = { "command" },
   additionalProperties = false,
@@ -46,8 +72,8 @@ M.schema = {
 local function unknown(input)
   for _, name in ipairs(list.keys(input)) do
     if not PARAMETERS[name] then
-      return ("shell has no parameter %s. It takes command, timeout_seconds and nested_shell.")
-        :format(name)
+      return ("shell has no parameter %s. It takes command, timeout_seconds, nested_shell and "
+        .. "needs."):format(name)
     end
   end
   return nil
@@ -75,9 +101,38 @@ local function check(input)
   if input.nested_shell ~= nil and type(input.nested_shell) ~= "boolean" then
     return nil, "nested_shell must be true or false."
   end
+  if input.needs ~= nil and type(input.needs) ~= "table" then
+    return nil, "needs must be an object."
+  end
   local _, why = timeout_of(input)
   if why then return nil, why end
   return true
+end
+
+local PATH_LISTS <const> = { "write", "sockets", "unmask" }
+
+local function absolute(path, ctx)
+  if type(path) ~= "string" or path == "" or path:sub(1, 1) == "/" then return path end
+  if path:sub(1, 2) == "~/" then return ctx.home .. path:sub(2) end
+  if path:sub(1, 9) == "$SCRATCH/" and ctx.scratch then return ctx.scratch .. path:sub(9) end
+  return ctx.cwd .. "/" .. path
+end
+
+-- What the model asks for with absolute paths; whether it is well formed is the caller's to check.
+local function needs_of(input, ctx)
+  local given, out = input.needs, {}
+  if type(given) ~= "table" or ctx.mode ~= "auto" then return nil end
+  for name, value in pairs(given) do
+    if value ~= ctx.json.null and value ~= false then out[name] = value end
+  end
+  for _, name in ipairs(PATH_LISTS) do
+    if type(out[name]) == "table" then
+      out[name] = list.map(out[name], function(path) return absolute(path, ctx) end)
+      if #out[name] == 0 then out[name] = nil end
+    end
+  end
+  if type(out.hosts) == "table" and #out.hosts == 0 then out.hosts = nil end
+  return next(out) and out or nil
 end
 
 ---What the line itself reads, writes and may do is read out of it by the caller.
@@ -90,6 +145,8 @@ function M.declare(input, ctx)
   if not ok then return nil, err end
   local out = { { kind = "line", text = input.command, cwd = ctx.cwd } }
   if input.nested_shell then out[2] = { kind = "nested_shell" } end
+  local needs = needs_of(input, ctx)
+  if needs then out[#out + 1] = { kind = "needs", needs = needs } end
   return out
 end
 

@@ -9,8 +9,10 @@ local snapshots = require "efr.conv.snapshots"
 local M = {}
 
 local function launch_of(turn, call)
+  if call.launch == "outside" then return { kind = "unsandboxed" } end
   if call.launch ~= "contained" then return { kind = "direct" } end
-  return { kind = "contained", grants = turn.app.ports.json.array({}) }
+  local grants = call.exits and call.exits.wire or turn.app.ports.json.array({})
+  return { kind = "contained", grants = grants }
 end
 
 ---@param turn efr.Turn

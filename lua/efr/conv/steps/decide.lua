@@ -3,11 +3,13 @@
 -- Must not know: tools' insides, the wire. Runs in efrd, in the turn's task; waits.
 --
 -- Policy: allow runs directly, contain in the sandbox, deny not at all, ask parks the call on a
--- question until an answer, the timeout or an interrupt. In auto a shell line runs in the sandbox
--- also after a yes. Three refusals in a row in auto, with no person involved, end the turn.
+-- question until an answer, the timeout or an interrupt. In auto a shell line runs in the sandbox,
+-- also after a yes, unless one of its exits can only be served outside (conv.exits). Three refusals
+-- in a row in auto, with no person involved, end the turn.
 
 local engine = require "efr.perm.engine"
 local events = require "efr.conv.events"
+local exits = require "efr.conv.exits"
 local machine = require "efr.conv.machine"
 local modes = require "efr.perm.modes"
 local own_rules = require "efr.conv.own_rules"
@@ -21,15 +23,15 @@ M.MAX_REFUSALS = 3 ---@type integer
 
 local MAX_SUMMARY <const> = 4096
 
--- An exit that cannot be opened is no reason for what happens to the call. A guarded delete has a
--- question of its own form.
-local function reasons_of(decision, effect)
+-- A guarded delete has a question of its own form.
+local function reasons_of(decision, effect, without_exits)
   local out, guarded = {}, false
   for _, reason in ipairs(decision.reasons or {}) do
-    local counts = not (decision.closed and reason.exit) and not reason.guard
     guarded = guarded or reason.guard
+    local counts = not reason.guard and not (without_exits and reason.exit)
     if reason.effect == effect and counts then out[#out + 1] = reason.text end
   end
+  if without_exits and #out == 0 then return out end
   if #out == 0 and guarded then out[1] = "it deletes what efr guards" end
   if #out == 0 then out[1] = "there is no rule that allows it" end
   return out
@@ -73,20 +75,12 @@ local function is_interactive(call)
   return nil
 end
 
--- The effect that holds for a call. The sandbox opens no exit yet: in auto a line that would need
--- one is contained all the same, and what leaves the sandbox fails inside. Nothing is asked that a
--- yes could not carry out. Secrets, efr's configuration and the user's own rules are no exits only,
--- so they hold.
-local function in_force(turn, call, decision)
-  if call.name ~= "shell" or turn.settings.mode ~= "auto" then return decision.effect end
-  decision.closed = true
-  return decision.inside
-end
-
--- How a call with this effect runs. No rule and no answer opens an exit.
+-- How a call with this effect runs.
 local function launch_of(turn, call, effect)
   if effect ~= "allow" and effect ~= "ask" and effect ~= "contain" then return nil end
-  if call.name == "shell" and turn.settings.mode == "auto" then return "contained" end
+  if call.name ~= "shell" then return "direct" end
+  if call.decision.launch == "unsandboxed" then return "outside" end
+  if turn.settings.mode == "auto" then return "contained" end
   return effect == "contain" and "contained" or "direct"
 end
 
@@ -104,30 +98,28 @@ local function guard_of(turn, call, decision)
   return guard
 end
 
-local function ask(turn, call, decision)
-  local conv = turn.conv
-  local guard = guard_of(turn, call, decision)
-  local question = question_of.new(turn)
-  conv.approvals[call.id] = question
-  local recorded = turn:record({ events.make("approval_requested", {
+-- The events of a question: the request of its exits comes first.
+local function question_events(turn, call, decision, guard)
+  local exit, why, request = exits.question(turn, call, decision)
+  local reasons = reasons_of(decision, "ask", exit ~= nil)
+  local list = { request }
+  list[#list + 1] = events.make("approval_requested", {
     call_id = call.id,
     tool = call.name,
     summary = M.summary(call),
-    reasons = reasons_of(decision, "ask"),
+    reasons = table.move(why or {}, 1, #(why or {}), #reasons + 1, reasons),
     diff_preview = call.tool.preview and call.tool.preview(call.input, call.ctx) or nil,
     interactive = is_interactive(call),
     guard = guard,
-  }) })
-  if not recorded then
-    conv.approvals[call.id] = nil
-    return nil
-  end
-  local answer = question_of.wait(turn, question, guard and guard.seconds
-    or turn.app.config:get("conversation.approval_timeout_secs"))
-  conv.approvals[call.id] = nil
-  turn.refusals = 0
-  if answer == "allow" then return true end
+    exit = exit,
+  })
+  return list
+end
+
+-- A call that a person did not let run.
+local function not_allowed(turn, call, decision, answer)
   if answer == "deny" then
+    exits.answered(turn, call, decision, "deny")
     return refuse.call(turn, call, prompt.denied(call.name),
       { kind = "user", reason = "denied by the user" })
   end
@@ -138,6 +130,23 @@ local function ask(turn, call, decision)
   end
   return refuse.call(turn, call, prompt.EXPIRED,
     { kind = "expired", reason = reasons_of(decision, "ask")[1] })
+end
+
+local function ask(turn, call, decision)
+  local conv = turn.conv
+  local guard = guard_of(turn, call, decision)
+  local question = question_of.new(turn)
+  conv.approvals[call.id] = question
+  if not turn:record(question_events(turn, call, decision, guard)) then
+    conv.approvals[call.id] = nil
+    return nil
+  end
+  local answer = question_of.wait(turn, question, guard and guard.seconds
+    or turn.app.config:get("conversation.approval_timeout_secs"))
+  conv.approvals[call.id] = nil
+  turn.refusals = 0
+  if answer ~= "allow" then return not_allowed(turn, call, decision, answer) end
+  return exits.answered(turn, call, decision, "allow") or nil
 end
 
 -- Full mode can be turned off between the start of a turn and a call.
@@ -174,6 +183,16 @@ local function remember(turn, call, input, effect)
   end
 end
 
+-- Lets a decided call go on: asks where a person must, refuses where nobody can.
+local function settle(turn, call, decision)
+  local outcome = exits.decide(turn, call, decision)
+  if not outcome or turn.outcome then return nil end
+  if outcome == "ask" then return ask(turn, call, decision) end
+  if outcome == "deny" then return deny(turn, call, decision) end
+  turn.refusals = 0
+  return true
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
@@ -186,17 +205,11 @@ function M.run(turn, call)
     input = input_of(turn, call)
     decision = engine.decide(input)
   end
-  call.decision = decision
-  local effect = in_force(turn, call, decision)
-  remember(turn, call, input, effect)
-  if effect == "ask" then
-    if not ask(turn, call, decision) then return nil end
-  elseif effect ~= "allow" and effect ~= "contain" then
-    return deny(turn, call, decision)
-  else
-    turn.refusals = 0
-  end
-  call.launch = launch_of(turn, call, effect)
+  call.decision, call.decided = decision, input
+  remember(turn, call, input, decision.effect)
+  if not settle(turn, call, decision) then return nil end
+  if not exits.open(turn, call, decision) then return nil end
+  call.launch = launch_of(turn, call, decision.effect)
   call.ctx.launch = call.launch
   return true
 end

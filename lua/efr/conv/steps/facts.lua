@@ -2,8 +2,10 @@
 -- require, and what the engine must know about the machine.
 -- Must not know: what the engine makes of it. Runs in efrd, in the turn's task; waits.
 
+local exit_grants = require "efr.conv.exit_grants"
 local facts = require "efr.perm.facts"
 local machine = require "efr.conv.machine"
+local needs = require "efr.perm.needs"
 local own_rules = require "efr.conv.own_rules"
 local refuse = require "efr.conv.refuse"
 local shell_call = require "efr.conv.shell_call"
@@ -66,6 +68,34 @@ local function search_path_of(turn, requirements)
   return nil
 end
 
+-- Why what the model asks for cannot be read, or nil.
+local function bad_needs(requirements)
+  for _, item in ipairs(requirements) do
+    if item.kind == "needs" then
+      local ok, err = needs.check(item.needs)
+      if not ok then return err .. "." end
+    end
+  end
+  return nil
+end
+
+---Takes the facts about a call: call.requirements, call.facts, call.lines.
+---@param turn efr.Turn
+---@param call table
+---@param requirements table[]  what the tool declared, and what the user's rules add
+function M.collect(turn, call, requirements)
+  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, turn.app.git)
+  function ports.changed(file)
+    local info = turn.app.ports.fs.stat(file)
+    return not info or not turn.began_us or info.mtime_us >= turn.began_us
+  end
+  local found
+  call.requirements, found, call.lines = facts.collect(ports, requirements, turn.home)
+  found.session_bus = exit_grants.session_buses(turn.app)
+  if turn.settings.mode == "full" then found.mounts = ports.mounts() end
+  call.facts = found
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
@@ -83,24 +113,19 @@ function M.run(turn, call)
   call.tool = tool
   call.ctx = context_of(turn, call)
   local requirements, message = tool.declare(call.input, call.ctx)
-  if not requirements then
+  if requirements then message = bad_needs(requirements) end
+  if message then
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
   call.machine = machine.facts(turn.app, turn)
   call.search_path = search_path_of(turn, requirements)
-  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine,
-    turn.app.git)
-  function ports.changed(file)
-    local info = turn.app.ports.fs.stat(file)
-    return not info or not turn.began_us or info.mtime_us >= turn.began_us
-  end
-  call.requirements, call.facts, call.lines = facts.collect(ports, requirements, turn.home)
+  M.collect(turn, call, requirements)
   local added = own_rules.ask(turn, call)
   if #added > 0 then
-    table.move(requirements, 1, #requirements, #added + 1, added)
-    call.requirements, call.facts, call.lines = facts.collect(ports, added, turn.home)
+    requirements = table.move(requirements, 1, #requirements, #added + 1, added)
+    M.collect(turn, call, requirements)
   end
-  if turn.settings.mode == "full" then call.facts.mounts = ports.mounts() end
+  call.declared = requirements
   return true
 end
 
