@@ -101,8 +101,8 @@ describe("conv.exits", function()
     assert.equal(0, #w.runs)
     assert.same({ "floor", "deny" },
       { w:find("exit_judged")[1].judge, w:find("exit_judged")[1].verdict })
-    w = start("curl https://h", { prepare = function(w)
-      w.app.rules = {
+    w = start("curl https://h", { prepare = function(world)
+      world.app.rules = {
         has = function(_, what) return what == "exit" end,
         judge = function(_, question)
           return { rules = {}, effects = {}, hints = {}, exits = #question.exits > 0

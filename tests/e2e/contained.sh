@@ -24,7 +24,7 @@ local steps = {
   function(r)
     if not (r.output:find("out-42", 1, true) and r.output:find("err", 1, true)
       and r.output:find("exit code 7", 1, true) and r.is_error) then return { text = "WRONG 1: " .. r.output } end
-    return shell("echo hacked > ~/outside; echo code=$?; cat ~/outside; D=ssh; cat ~/.$D/id_test; echo end")
+    return shell("F=outside; echo hacked > ~/$F; echo code=$?; cat ~/outside; D=ssh; cat ~/.$D/id_test; echo end")
   end,
   function(r)
     if not r.output:find("code=1", 1, true) or not r.output:find("kept", 1, true)
@@ -72,7 +72,7 @@ return function(request)
   local block = last.content[#last.content]
   if request.call == 0 then
     return { calls = { { name = "shell", input = {
-      command = "echo x > here; echo code=$?; echo y > $SCRATCH/f && cat $SCRATCH/f; echo z > /tmp/t && cat /tmp/t" } } } }
+      command = "n=here; echo x > $n; echo code=$?; echo y > $SCRATCH/f && cat $SCRATCH/f; echo z > /tmp/t && cat /tmp/t" } } } }
   end
   local o = block.output
   return { text = (o:find("code=1", 1, true) and o:find("\ny\nz", 1, true)) and "right" or ("WRONG: " .. o) }

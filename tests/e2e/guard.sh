@@ -15,6 +15,14 @@ printf '{"scripts": {"test": "true"}}\n' >package.json
 printf 'all:\n' >Makefile
 project
 
+cat >"$HOME/plant.zsh" <<'EOT'
+echo /tmp >.git/commondir; printf '[core]\n\tfsmonitor = touch ~/ran\n' >.git/config.worktree
+git init -q sub; printf '#!/bin/sh\ntouch ran\n' >sub/.git/hooks/pre-commit; chmod 751 sub/.git/hooks/pre-commit
+mkdir .git/hooks; echo evil >.git/hooks/post-index-change
+printf '{"scripts": {"test": "false"}}' >package.json; : >build.rs; mkdir -p deep/.cargo
+printf '[build]\nrustc-wrapper = "x"\n' >deep/.cargo/config.toml; touch Makefile; echo planted
+EOT
+
 # The first word of the prompt chooses what the calls do.
 model <<'EOF'
 local function result(request)
@@ -25,11 +33,8 @@ end
 local function shell(line)
   return { calls = { { name = "shell", input = { command = line } } } }
 end
-local PLANT = "echo /tmp >.git/commondir; printf '[core]\\n\\tfsmonitor = touch ~/ran\\n' >.git/config.worktree; "
-  .. "git init -q sub; printf '#!/bin/sh\\ntouch ran\\n' >sub/.git/hooks/pre-commit; chmod 751 sub/.git/hooks/pre-commit; "
-  .. "mkdir .git/hooks; echo evil >.git/hooks/post-index-change; "
-  .. "printf '{\"scripts\": {\"test\": \"false\"}}' >package.json; : >build.rs; mkdir -p deep/.cargo; "
-  .. "printf '[build]\\nrustc-wrapper = \"x\"\\n' >deep/.cargo/config.toml; touch Makefile; echo planted"
+-- What a line plants itself is a question; what a script does, only the guard sees.
+local PLANT = "source ~/plant.zsh"
 local LOOK = "cat .git/commondir .git/config.worktree sub/.git/hooks/pre-commit; ls .git/hooks; git status --short | sort"
 return function(request)
   local r = result(request)

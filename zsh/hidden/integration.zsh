@@ -72,6 +72,10 @@ _efrh_begin() {
       _efrh_jobs=(${(k)jobstates})
       _efrh_text='"${_efrh_launcher[@]}"'
       ;;
+    outside)
+      _efrh_launcher=($run[4] outside --call-dir $_efrh_path)
+      _efrh_text='"${_efrh_launcher[@]}"'
+      ;;
     apply) _efrh_text=_efrh_apply ;;
   esac
 }

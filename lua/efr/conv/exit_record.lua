@@ -28,7 +28,9 @@ end
 -- The user's own words, oldest first; the oldest go when they are too many.
 local function user_messages(turn)
   local all = {}
-  for _, old in ipairs(turn.conv.history.turns or {}) do all[#all + 1] = last_text(old.messages[1]) end
+  for _, old in ipairs(turn.conv.history.turns or {}) do
+    all[#all + 1] = last_text(old.messages[1])
+  end
   all[#all + 1] = turn.app.ports.text.clean(turn.prompt.text)
   local out, bytes = turn.app.ports.json.array({}), 0
   for i = #all, 1, -1 do

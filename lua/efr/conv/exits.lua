@@ -11,6 +11,7 @@
 
 local desktop = require "efr.conv.desktop"
 local events = require "efr.conv.events"
+local exit_check = require "efr.conv.exit_check"
 local exit_grants = require "efr.conv.exit_grants"
 local exit_record = require "efr.conv.exit_record"
 local refuse = require "efr.conv.refuse"
@@ -110,6 +111,22 @@ end
 
 local OUTCOME <const> = { allow = "run", contain = "run", ask = "ask", deny = "deny" }
 
+local function denied(turn, call, decision)
+  local cite = cite_of(decision, "denied")
+  settle(turn, call, decision, cite and "rule" or "floor", "deny", { rule = cite })
+  return "deny"
+end
+
+-- What is decided without the reviewer and without a person: by full mode or always rules.
+local function decided_already(turn, call, decision)
+  local effect = decision.effect
+  if approvers(decision).full then
+    return settle(turn, call, decision, "full", "allow") and OUTCOME[effect] or nil
+  end
+  return settle(turn, call, decision, "always", "allow", { rule = cite_of(decision, "rule") })
+    and "run" or nil
+end
+
 ---Decides a call and its exits as far as no person is needed.
 ---@param turn efr.Turn
 ---@param call table
@@ -118,22 +135,15 @@ local OUTCOME <const> = { allow = "run", contain = "run", ask = "ask", deny = "d
 ---  has ended
 function M.decide(turn, call, decision)
   if #decision.exits == 0 then return OUTCOME[decision.effect] or "deny" end
-  local who = approvers(decision)
-  if decision.effect == "deny" then
-    local cite = cite_of(decision, "denied")
-    settle(turn, call, decision, cite and "rule" or "floor", "deny", { rule = cite })
-    return "deny"
-  end
+  if decision.effect == "deny" then return denied(turn, call, decision) end
   local ok, missing = find_sockets(turn, decision)
   if not ok then
     return refuse.call(turn, call, missing .. ". The call did not run.",
       { kind = "unavailable", reason = missing })
   end
-  if who.full then
-    return settle(turn, call, decision, "full", "allow") and OUTCOME[decision.effect] or nil
-  elseif decision.effect == "contain" or decision.effect == "allow" then
-    return settle(turn, call, decision, "always", "allow", { rule = cite_of(decision, "rule") })
-      and "run" or nil
+  exit_check.take(turn, call)
+  if decision.effect ~= "ask" or approvers(decision).full then
+    return decided_already(turn, call, decision)
   end
   local verdict, found = ask_reviewer(turn, call, decision)
   if turn:is_stopped() or not verdict then return "ask" end
@@ -182,7 +192,8 @@ function M.open(turn, call, decision)
   if #decision.exits == 0 then return true end
   local opened, why = exit_grants.for_launcher(turn.app, decision.grants)
   if not opened then
-    refuse.call(turn, call, why .. ". The call did not run.", { kind = "unavailable", reason = why })
+    refuse.call(turn, call, why .. ". The call did not run.",
+      { kind = "unavailable", reason = why })
     return false
   end
   call.exits = {

@@ -7,6 +7,8 @@
 -- surface guard looks before and after each one.
 
 local cache_deletes = require "efr.conv.cache_deletes"
+local exit_check = require "efr.conv.exit_check"
+local exit_grants = require "efr.conv.exit_grants"
 local left = require "efr.conv.left"
 local surface = require "efr.conv.surface"
 local trusted = require "efr.perm.trusted"
@@ -29,6 +31,28 @@ local function failed(call, message, no_shell)
     no_shell = no_shell,
   }
 end
+
+-- A call that does not run because what was decided is not what would happen now.
+local function changed(call, why)
+  call.refusal = { kind = "changed", reason = why }
+  return { outcome = "changed", output = "", truncated = false, setup_error = why }
+end
+
+-- The second check of a call with exits, and what efr makes for it. nil: the call must not run.
+local function open_exits(turn, call)
+  if not call.exits then return { undo = function() end } end
+  local ok, why = exit_check.again(turn, call)
+  if not ok then return nil, why end
+  local made
+  made, why = exit_grants.make(turn.app.ports, call.exits.list, call.facts.reals or {})
+  if made then exit_check.renew(turn, call, made.paths) end
+  return made, why
+end
+
+-- Outcomes after which nothing of a line has run.
+local NOTHING_RAN <const> = {
+  setup_failed = true, busy = true, not_started = true, changed = true,
+}
 
 -- Paths that the call declared: other projects that they lie in may be writable too.
 local function named_paths(call)
@@ -79,57 +103,61 @@ local function run_options(turn, call, opts)
   return {
     line = opts.line,
     call_id = call.id,
-    launch = call.launch == "outside" and "direct" or call.launch,
+    launch = call.launch,
     trusted = trusted.words(turn.app.config:get("permissions.rules")),
     forget_sudo = forget_sudo(turn, call),
     search_path = call.launch ~= "contained" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
+    check = call.exits and function() return exit_check.same(turn, call) end,
     may_wait = person_may_answer(turn, call),
     on_output = call.ctx.on_output,
     token = turn.token,
   }
 end
 
----Runs a line for a decided call.
----@param turn efr.Turn
----@param call table
----@param opts {line: string, timeout_ms: integer}
----@return table result  as hidden:run gives it
-function M.run(turn, call, opts)
-  assert(call.launch, "the call was not decided")
-  local conv, app = turn.conv, turn.app
-  local launch = call.launch == "outside" and "direct" or call.launch
-  local prepared, message = app.sandbox:prepare({
-    conversation_id = conv.id,
+local function prepare(turn, call, opts)
+  local opened = call.exits or {}
+  return turn.app.sandbox:prepare({
+    conversation_id = turn.conv.id,
     call_id = call.id,
     line = opts.line,
-    cwd = conv.shell_cwd,
+    cwd = turn.conv.shell_cwd,
     project_root = turn.project_root,
     scratch = turn.scratch,
-    launch = launch,
+    launch = call.launch,
     named = named_paths(call),
-    grants = call.exits and call.exits.grants,
-    env_set = call.exits and call.exits.env_set,
+    grants = opened.grants,
+    env_set = opened.env_set,
   })
+end
+
+-- The call's directory, its shell, and the watch on git settings; nil with the result of a call
+-- that cannot run.
+local function get_ready(turn, call, opts)
+  local prepared, message = prepare(turn, call, opts)
   if not prepared then
-    look_again(app, call)
-    return failed(call, message)
+    look_again(turn.app, call)
+    return nil, failed(call, message)
   end
-  local hidden
-  hidden, message = conv:shell()
+  local hidden, watch
+  hidden, message = turn.conv:shell()
   if not hidden then
     prepared:cleanup()
-    return failed(call, message, true)
+    return nil, failed(call, message, true)
   end
-  conv.hidden = hidden
-  local watch
+  turn.conv.hidden = hidden
   if call.launch == "contained" then
     watch, message = surface.before(turn, call, prepared)
     if not watch then
       prepared:cleanup()
-      return failed(call, message)
+      return nil, failed(call, message)
     end
   end
+  return { prepared = prepared, hidden = hidden, watch = watch }
+end
+
+local function run_ready(turn, call, opts, ready)
+  local conv, prepared, watch, hidden = turn.conv, ready.prepared, ready.watch, ready.hidden
   local stays = left.new(conv, turn.id, call.id, opts.line)
   local wanted = run_options(turn, call, opts)
   wanted.call = prepared
@@ -142,11 +170,29 @@ function M.run(turn, call, opts)
   call.stopped, call.left_running = result.outcome == "interrupted", result.left_running
   call.no_shell = result.no_shell
   call.setup_error = not result.no_shell and result.setup_error or nil
-  if result.outcome == "setup_failed" and not result.no_shell then look_again(app, call) end
+  if result.outcome == "setup_failed" and not result.no_shell then look_again(turn.app, call) end
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   local run = { prepared = prepared, outcome = result.outcome }
   if watch then result.notes = notes_of(turn, call, watch, run) end
   if result.left_running then stays:begins(result.pty_id) else prepared:cleanup() end
+  return result
+end
+
+---Runs a line for a decided call.
+---@param turn efr.Turn
+---@param call table
+---@param opts {line: string, timeout_ms: integer}
+---@return table result  as hidden:run gives it; outcome "changed": the second check refused it
+function M.run(turn, call, opts)
+  assert(call.launch, "the call was not decided")
+  local made, why = open_exits(turn, call)
+  if not made then return changed(call, why) end
+  local ready, result = get_ready(turn, call, opts)
+  if ready then result = run_ready(turn, call, opts, ready) end
+  if result.outcome == "changed" then
+    call.setup_error, call.refusal = nil, { kind = "changed", reason = result.setup_error }
+  end
+  if NOTHING_RAN[result.outcome] then made.undo() end
   return result
 end
 

@@ -111,18 +111,41 @@ local function make_call_dir(self, opts)
   return dir
 end
 
+-- What `efr-sbx outside` reads: docs/protocol.md, "A line outside".
+local function write_outside(self, opts, call)
+  local ports = self.app.ports
+  local zsh, err, code = describe.find_zsh(ports.fs)
+  if not zsh then return nil, err, code end
+  local files = {
+    line = opts.line,
+    ["outside.zsh"] = assert(ports.assets.get("zsh/efr-outside.zsh"), "no shell is embedded"),
+    outside = table.concat({ "efr-outside", "1", "nonce", call.nonce, "shell", zsh, "end", "" },
+      "\0"),
+  }
+  for name, bytes in pairs(files) do
+    local ok
+    ok, err, code = write_new(ports.uv, call.dir .. "/" .. name, bytes)
+    if not ok then return nil, err, code end
+  end
+  return true
+end
+
 local function fill(self, opts, call)
   if opts.launch == "direct" then
     return write_new(self.app.ports.uv, call.line_path, opts.line)
+  elseif opts.launch == "outside" then
+    return write_outside(self, opts, call)
   end
   return write_plan(self, opts, call)
 end
+
+local LAUNCHES <const> = { contained = true, direct = true, outside = true }
 
 local function check_options(opts)
   for _, key in ipairs({ "conversation_id", "call_id" }) do
     assert(type(opts[key]) == "string" and opts[key]:match(NAME), key .. " is no plain name")
   end
-  assert(opts.launch == "contained" or opts.launch == "direct", "launch is contained or direct")
+  assert(LAUNCHES[opts.launch], "launch is contained, direct or outside")
   assert((opts.line == nil) ~= (opts.argv == nil), "a call has a line or arguments")
 end
 
@@ -132,7 +155,7 @@ end
 ---@field line string?  one of line and argv
 ---@field argv string[]?
 ---@field cwd string
----@field launch string  "contained" or "direct"
+---@field launch string  "contained"; "direct" in the hidden shell; "outside": alone, as a tree
 ---@field project_root string?
 ---@field scratch string?
 ---@field extra_write string[]?  more write roots of this call
@@ -146,7 +169,7 @@ end
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it
----runs directly in the hidden shell.
+---runs directly in the hidden shell or in a shell of its own outside of the sandbox.
 ---@param opts efr.sbx.CallOptions
 ---@return efr.sbx.Call?
 ---@return string? err  why the call cannot run; it must not run in another way then
@@ -154,7 +177,7 @@ end
 function Calls:prepare(opts)
   check_options(opts)
   local launcher, dir, err, code
-  if opts.launch == "contained" then
+  if opts.launch ~= "direct" then
     launcher, err, code = self.launcher:path()
     if not launcher then return nil, err, code end
   end
@@ -166,7 +189,7 @@ function Calls:prepare(opts)
   local call = setmetatable({
     calls = self, conversation_id = opts.conversation_id, dir = dir, nonce = nonce,
     cwd = opts.cwd, launch = opts.launch, launcher = launcher,
-    line_path = dir .. (opts.launch == "direct" and "/line" or "/in/line"),
+    line_path = dir .. (opts.launch == "contained" and "/in/line" or "/line"),
   }, Call)
   local ok
   ok, err, code = fill(self, opts, call)
@@ -182,13 +205,14 @@ end
 ---@class efr.sbx.Call
 ---@field dir string
 ---@field nonce string  32 hex digits
----@field launch string  "contained" or "direct"
+---@field launch string
 ---@field line_path string
 ---@field launcher string?  path of efr-sbx; a direct call has none
 ---@field notes string[]?  what this call cannot do, for its result
 
 local NUMBERS <const> = {
   started = true, exit_code = true, signal = true, landlock_abi = true, landlock_erratum = true,
+  survivors = true,
 }
 local TEXTS <const> = { nonce = true, setup_error = true, launch_error = true }
 
@@ -227,6 +251,7 @@ end
 ---@field launch_error string?  the command could not be executed
 ---@field landlock_abi integer?
 ---@field landlock_erratum integer?  number of one that is open on this kernel
+---@field survivors integer?  processes of a line outside that could not be ended
 ---@field cwd string?  where the line ended
 ---@field exports table<string, string>?  what the hidden shell may take over
 ---@field state_error string?  why the state for later calls is the old one
@@ -242,7 +267,7 @@ function Call:result()
   if not bytes then return nil, "the launcher left no result", "EFR_SANDBOX" end
   local out, err = M.parse_result(bytes, self.nonce)
   if not out then return nil, err, "EFR_SANDBOX" end
-  if not out.setup_error then returns.take(self, out) end
+  if not out.setup_error and self.launch == "contained" then returns.take(self, out) end
   self.kept = out
   return out
 end

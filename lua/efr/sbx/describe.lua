@@ -117,7 +117,12 @@ function M.make_dir(fs, path)
   return real, err, code
 end
 
-local function find_zsh(fs)
+---The zsh that runs lines.
+---@param fs table
+---@return string? path
+---@return string? err
+---@return string? code
+function M.find_zsh(fs)
   for _, path in ipairs(ZSH) do
     if fs.stat(path) then return path end
   end
@@ -140,7 +145,7 @@ local function runtime_place(self)
 end
 
 local function child_argv(self, spec)
-  local zsh, err, code = find_zsh(self.app.ports.fs)
+  local zsh, err, code = M.find_zsh(self.app.ports.fs)
   if not zsh then return nil, err, code end
   local inside = spec.xrt .. "/efr-sbx"
   return { zsh, "-f", inside .. "/child.zsh", inside }

@@ -60,7 +60,7 @@ end
 -- Kind of the run and the path that goes with it.
 function Handoff:_source(launch, opts)
   local call = opts.call
-  if launch == "contained" then return "contained", call.dir end
+  if launch ~= "direct" then return launch, call.dir end
   if opts.apply then
     local path, err = self:_write("apply", opts.apply)
     return path and "apply", path or err
@@ -71,7 +71,7 @@ function Handoff:_source(launch, opts)
 end
 
 ---Offer a run to the shell.
----@param launch "direct"|"contained"
+---@param launch "direct"|"contained"|"outside"
 ---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?,
 ---  search_path: string?, forget_sudo: string?}
 ---@return string? nonce
@@ -81,7 +81,7 @@ function Handoff:put(launch, opts)
   if not kind then return nil, path end
   local call = opts.call
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
-  local launcher = kind == "contained" and call.launcher or ""
+  local launcher = launch ~= "direct" and call.launcher or ""
   local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " "),
     opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "" }
   for _, field in ipairs(fields) do

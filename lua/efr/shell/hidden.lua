@@ -200,6 +200,9 @@ function Hidden:_run_locked(opts, again)
   local timeout, token = opts.timeout_ms or 30000, opts.token
   local refused = self:_acquire(self:_now_ms() + timeout, token)
   if refused then return refused end
+  local ok, why = true, nil
+  if opts.check then ok, why = opts.check() end
+  if not ok then return results.refusal(self.cwd, "changed", why) end
   local run = {
     launch = opts.launch or "direct", call = opts.call, output = output.new(),
     typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,

@@ -24,7 +24,7 @@ end
 ---@param call_dir string
 ---@return integer? pid
 function M.launcher(fs, pid, call_dir)
-  local wanted = table.concat({ "", "run", "--call-dir", call_dir, "" }, "\0")
+  local wanted = table.concat({ "", "--call-dir", call_dir, "" }, "\0")
   local children = fs.read_file(("/proc/%d/task/%d/children"):format(pid, pid), 65536)
   for child in (children or ""):gmatch("%d+") do
     local argv = fs.read_file(("/proc/%s/cmdline"):format(child), 65536) or ""

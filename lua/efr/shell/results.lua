@@ -11,7 +11,9 @@ local M = {}
 ---@class efr.shell.RunOptions
 ---@field line string?  the text; needed without `call`
 ---@field call table?  from sbx.calls: dir, nonce, line_path, launcher, result()
----@field launch "direct"|"contained"|nil  default "direct"
+---@field launch "direct"|"contained"|"outside"|nil  default "direct"
+---@field check (fun(): boolean, string?)?  right before the line is given to the shell; false: it
+---  is not, with the outcome "changed"
 ---@field trusted string[]?  words that must be no alias and no function while the line runs
 ---@field search_path string?  the PATH that the line was decided with: with another it does not run
 ---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
@@ -24,7 +26,7 @@ local M = {}
 
 ---@class efr.shell.RunResult
 ---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"|
----  "cut_short"
+---  "cut_short"|"changed"
 ---@field output string  text, at most about 1 MiB
 ---@field truncated boolean
 ---@field exit_code integer?
@@ -119,7 +121,7 @@ function M.of(run, cwd, screen)
     result.outcome = "not_started"
   else
     result.outcome, result.exit_code = "finished", run.status
-    if run.launch == "contained" then add_report(result, run.call) end
+    if run.launch ~= "direct" then add_report(result, run.call) end
   end
   return result
 end

@@ -36,8 +36,8 @@ local NEEDS <const> = {
     bus = { type = "string", enum = { "system", "session" }, description = "A D-Bus to talk to." },
     device = { type = "string", description = "A device below /dev." },
     unmask = strings(4, "Files that the sandbox hides, to read."),
-    outside = { type = "boolean", description = "The whole command must run outside of the sandbox, "
-      .. "with the user's rights. It must then be one command alone." },
+    outside = { type = "boolean", description = "The whole command must run outside of the "
+      .. "sandbox, with the user's rights. It must then be one command alone." },
     userns = { type = "boolean", description = "New user namespaces, as browsers make." },
     reason = { type = "string", maxLength = 300, description = "Why, in one sentence." },
   },
@@ -228,6 +228,11 @@ local OUTCOMES <const> = {
     return ("[the hidden shell is busy: %s. The command did not run, and no call can change that: "
       .. "tell the user. ,shell shows and stops what runs there, ,new starts with a new shell.]")
       :format(why), true
+  end,
+  -- The second check, between the decision and the start.
+  changed = function(result)
+    return ("[efr did not run it: %s; nothing of it ran. Call again if it is still needed: it is "
+      .. "decided anew.]"):format(result.setup_error), true
   end,
   exited = fixed("[the hidden shell ended while the command ran; the next call starts a new one]"),
 }

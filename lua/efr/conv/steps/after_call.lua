@@ -32,6 +32,7 @@ function M.run(turn, call)
     truncated = result.truncated or nil,
     is_error = result.is_error or nil,
     exit_code = result.exit_code,
+    refusal = call.refusal,
     sandbox = sandbox_of(call),
     changes = changes.total(own, array),
     diff = result.diff,

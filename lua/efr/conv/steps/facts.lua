@@ -2,8 +2,7 @@
 -- require, and what the engine must know about the machine.
 -- Must not know: what the engine makes of it. Runs in efrd, in the turn's task; waits.
 
-local exit_grants = require "efr.conv.exit_grants"
-local facts = require "efr.perm.facts"
+local call_facts = require "efr.conv.call_facts"
 local machine = require "efr.conv.machine"
 local needs = require "efr.perm.needs"
 local own_rules = require "efr.conv.own_rules"
@@ -79,23 +78,6 @@ local function bad_needs(requirements)
   return nil
 end
 
----Takes the facts about a call: call.requirements, call.facts, call.lines.
----@param turn efr.Turn
----@param call table
----@param requirements table[]  what the tool declared, and what the user's rules add
-function M.collect(turn, call, requirements)
-  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, turn.app.git)
-  function ports.changed(file)
-    local info = turn.app.ports.fs.stat(file)
-    return not info or not turn.began_us or info.mtime_us >= turn.began_us
-  end
-  local found
-  call.requirements, found, call.lines = facts.collect(ports, requirements, turn.home)
-  found.session_bus = exit_grants.session_buses(turn.app)
-  if turn.settings.mode == "full" then found.mounts = ports.mounts() end
-  call.facts = found
-end
-
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
@@ -119,11 +101,11 @@ function M.run(turn, call)
   end
   call.machine = machine.facts(turn.app, turn)
   call.search_path = search_path_of(turn, requirements)
-  M.collect(turn, call, requirements)
+  call_facts.collect(turn, call, requirements)
   local added = own_rules.ask(turn, call)
   if #added > 0 then
     requirements = table.move(requirements, 1, #requirements, #added + 1, added)
-    M.collect(turn, call, requirements)
+    call_facts.collect(turn, call, requirements)
   end
   call.declared = requirements
   return true

@@ -8,8 +8,8 @@
 
 local process = require "efr.shell.process"
 
-local AFTER_INTERRUPT_MS <const>, START_MS <const> = 2000, 200
-local SIGKILL <const> = 9
+local AFTER_INTERRUPT_MS <const>, START_MS <const>, TREE_MS <const> = 2000, 200, 4000
+local SIGKILL <const>, SIGTERM <const> = 9, 15
 
 ---@class efr.Hidden
 local Steer = {}
@@ -54,17 +54,19 @@ function Steer:terminal()
 end
 
 -- Stops a run that was sent: SIGINT to the foreground group; a contained call that ignores it loses
--- its launcher, and with it everything inside. Afterwards run.ended says whether that was enough.
+-- its launcher, and with it everything inside. That of a call outside is asked to end its tree,
+-- which takes it 3 s at most. Afterwards run.ended says whether that was enough.
 function Steer:_stop(run)
   local function over() return run.ended end
   run.interrupted = true
   self:_wait(self:_now_ms() + START_MS, nil, function() return run.started or run.ended end)
   if not run.ended then self._pty:interrupt() end
   self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
-  if not run.ended and run.launch == "contained" then
+  if not run.ended and run.launch ~= "direct" then
     local pid = process.launcher(self._ports.fs, self._pid, run.call.dir)
-    if pid then self._ports.sys.kill(pid, SIGKILL) end
-    self:_wait(self:_now_ms() + AFTER_INTERRUPT_MS, nil, over)
+    local outside = run.launch == "outside"
+    if pid then self._ports.sys.kill(pid, outside and SIGTERM or SIGKILL) end
+    self:_wait(self:_now_ms() + (outside and TREE_MS or AFTER_INTERRUPT_MS), nil, over)
   end
 end
 

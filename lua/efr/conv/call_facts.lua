@@ -1,0 +1,27 @@
+-- Owns: taking the facts about a call from this machine: once before the decision, and once more
+-- right before the start.
+-- Must not know: what is decided with them. Runs in efrd, in the turn's task; waits for git.
+
+local exit_grants = require "efr.conv.exit_grants"
+local facts = require "efr.perm.facts"
+
+local M = {}
+
+---Takes the facts about a call: call.requirements, call.facts, call.lines.
+---@param turn efr.Turn
+---@param call table  with machine and search_path
+---@param requirements table[]  what the tool declared, and what the user's rules add
+function M.collect(turn, call, requirements)
+  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, turn.app.git)
+  function ports.changed(file)
+    local info = turn.app.ports.fs.stat(file)
+    return not info or not turn.began_us or info.mtime_us >= turn.began_us
+  end
+  local found
+  call.requirements, found, call.lines = facts.collect(ports, requirements, turn.home)
+  found.session_bus = exit_grants.session_buses(turn.app)
+  if turn.settings.mode == "full" then found.mounts = ports.mounts() end
+  call.facts = found
+end
+
+return M
