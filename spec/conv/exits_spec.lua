@@ -180,6 +180,16 @@ describe("conv.exits", function()
       w:find("exit_requested")[2].record.facts.previous_exits_this_turn)
   end)
 
+  it("keeps the user's own words of the conversation, oldest first", function()
+    local w = start("ls")
+    w.provider.script = function(_, n)
+      if n == 3 then return answer("t", { { "shell", { command = "sudo id" } } }) end
+      return answer("end")
+    end
+    assert(w:send("and now", { conversation_id = w.id }))
+    assert.same({ "please", "and now" }, w:find("exit_requested")[1].record.user_messages)
+  end)
+
   it("explains an asked call with the effect and the launch that count", function()
     local w = start("sudo ls")
     local data = w.app.decisions:get(w.id)

@@ -176,6 +176,12 @@ local function new_query(store)
     end
     return rows
   end
+  function query:events(id, opts)
+    for _, e in ipairs(store.events) do
+      if e.conversation_id == id and e.seq > opts.after then return { e } end
+    end
+    return {}
+  end
   function query:turn(id)
     for _, e in ipairs(store.events) do
       if e.kind == "prompt_queued" and e.turn_id == id then

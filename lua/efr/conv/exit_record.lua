@@ -15,28 +15,34 @@ local M = {}
 
 local VERSION <const> = 1
 local USER_BYTES <const> = 24 * 1024
+local TURNS_MAX <const> = 32
 local FACTS_MAX <const> = 32
 
 -- The record -------------------------------------------------------------------------------------
 
-local function last_text(message)
-  local content = message and message.role == "user" and message.content or {}
-  local block = content[#content]
-  return block and block.kind == "text" and block.text or nil
+-- What the user wrote in earlier turns that ran, newest first.
+local function earlier(turn)
+  local query, out = turn.app.query, {}
+  local rows = query:turns(turn.conv.id) or {}
+  for i = #rows, math.max(1, #rows - TURNS_MAX), -1 do
+    local row = rows[i]
+    local events = row.id ~= turn.id and row.started_at
+      and query:events(turn.conv.id, { after = row.queued_seq - 1, limit = 1 })
+    local event = events and events[1] and events[1].event
+    if event and type(event.text) == "string" then out[#out + 1] = event.text end
+  end
+  return out
 end
 
 -- The user's own words, oldest first; the oldest go when they are too many.
 local function user_messages(turn)
-  local all = {}
-  for _, old in ipairs(turn.conv.history.turns or {}) do
-    all[#all + 1] = last_text(old.messages[1])
-  end
-  all[#all + 1] = turn.app.ports.text.clean(turn.prompt.text)
+  local all = earlier(turn)
+  table.insert(all, 1, turn.app.ports.text.clean(turn.prompt.text))
   local out, bytes = turn.app.ports.json.array({}), 0
-  for i = #all, 1, -1 do
-    bytes = bytes + #all[i]
+  for _, words in ipairs(all) do
+    bytes = bytes + #words
     if bytes > USER_BYTES then break end
-    table.insert(out, 1, all[i])
+    table.insert(out, 1, words)
   end
   return out
 end
