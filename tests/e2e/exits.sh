@@ -9,32 +9,11 @@
 new_home
 config auto
 mkdir -p "$HOME/notes"
-model <<'EOT'
--- The prompt is the line; `needs JSON` after a newline is what the call asks for.
-return function(request)
-  local content = request.messages[#request.messages].content
-  if request.call > 0 then return { text = "result: " .. content[#content].output } end
-  local line, write = content[#content].text:match("^(.-)\nwrite (.*)$")
-  local input = { command = line or content[#content].text }
-  if write then input.needs = { write = { write }, reason = "the script needs it" } end
-  return { calls = { { name = "shell", input = input } } }
-end
-EOT
+. "$(dirname "$0")/lib_exits.sh"
+exits_model
 cd "$P"
 project
 efr status >/dev/null
-sock=$run/daemon.sock
-
-# ask MODE LINE: the JSON of exits.py in $got.
-ask() { got=$(PYTHONPATH=$tests/e2e python3 "$tests/e2e/exits.py" "$sock" "$P" "$1" "$2"); }
-# value EXPRESSION: of the JSON, with e = the events by kind (the newest of each).
-value() {
-    python3 -c 'import json, sys
-o = json.loads(sys.argv[1]); e = {x["kind"]: x for x in o["events"]}
-print(eval(sys.argv[2]))' "$got" "$1"
-}
-is() { equals "$(value "$1")" "$2" "$1 in $got"; }
-
 # A write outside of the roots: refused by nobody's yes, and open for one call after a yes.
 ask deny 'print one >~/notes/a'
 is 'e["exit_requested"]["kinds"]' "['write']"
@@ -56,10 +35,10 @@ equals "$(cat ~/notes/a)" one 'an interrupted question'
 # What the model asks for: the script hides its write.
 printf 'print hidden >~/notes/hidden\n' >"$P/script.zsh"
 mkdir -p ~/notes
-ask deny $'zsh script.zsh\nwrite ~/notes'
+ask deny $'zsh script.zsh\nneeds write=~/notes reason=the_script_needs_it'
 is 'e["exit_requested"]["source"]' needs
 is 'e["approval_requested"]["exit"]["model_reason"]' 'the script needs it'
-ask allow $'zsh script.zsh\nwrite ~/notes'
+ask allow $'zsh script.zsh\nneeds write=~/notes reason=the_script_needs_it'
 equals "$(cat ~/notes/hidden)" hidden 'what the script wrote'
 
 # Outside: alone, with everything, asked once; a line with more is refused without a question.

@@ -262,7 +262,8 @@ local function reasons_of(call, decision, clean, array)
     types = types or item.kind == "may_prompt" or item.kind == "interactive"
   end
   for i, exit in ipairs(decision.exits) do
-    local words = ("%s: %s"):format(exit.target, exit.why)
+    local named = exit.why:sub(1, #exit.target) == exit.target
+    local words = named and exit.why or ("%s: %s"):format(exit.target, exit.why)
     local outside = decision.launch == "unsandboxed"
     if outside and (types or exit.kind == "privilege") then
       words = words .. " (you may need to type your password)"
