@@ -84,14 +84,14 @@ import os, signal, socket, sys
 s = socket.socket(socket.AF_UNIX)
 if os.path.exists(sys.argv[1]): os.unlink(sys.argv[1])
 s.bind(sys.argv[1]); s.listen()
-open(sys.argv[1] + ".ready", "w")
+with open(sys.argv[1] + ".ready", "w") as f: f.write("up\n")
 signal.alarm(60)
 while True:
     c, _ = s.accept()
     c.sendall(b"hello\n"); c.close()
 EOT
     servers+=($!)
-    python3 "$tests/e2e/until.py" "$limit" ready ls "$1.ready" || fail 'no server'
+    python3 "$tests/e2e/until.py" "$limit" '^up$' cat "$1.ready" || fail 'no server'
     rm "$1.ready"
 }
 cat >"$P/talk.py" <<'EOT'
@@ -107,6 +107,6 @@ refused "mv ~/notes/s ~/notes/s0; python3 -c 'import socket; socket.socket(socke
 kill "${servers[@]}"
 
 # A rule of the user's.
-refused "printf '[[permissions.rules]]\naction = \"execute\"\nresource = { command = { program = \"sudo\" } }\neffect = \"deny\"\n' >>~/.config/efr/config.toml; efr config reload" \
+refused "printf '[[permissions.rules]]\naction = \"execute\"\nresource = \"any\"\neffect = \"deny\"\n' >>~/.config/efr/config.toml; efr config reload" \
     'sudo true' 'how the call would run changed'
 equals "$(cat ~/ran)" 'ran true' 'what ran in all'

@@ -17,7 +17,7 @@ call() {
     mkdir -m 700 "$CALL"
     printf '%s' "$1" >"$CALL/line"
     cp "$W/bin/efr-outside.zsh" "$CALL/outside.zsh"
-    printf '%s\0' efr-outside 1 nonce $NONCE shell "$(command -v zsh)" end >"$CALL/outside"
+    printf '%s\0' efr-outside 1 nonce "$NONCE" shell "$(command -v zsh)" end >"$CALL/outside"
 }
 # outside LINE: runs it; OUT, STATUS.
 outside() {
@@ -39,7 +39,7 @@ ended() {
 outside 'print -r -- "$PWD $MARK"; (exit 3)'
 expect "a line" 3 "$W/project *"
 same "its exit code is in the result" "$(field exit_code)" 3
-same "with the nonce" "$(field nonce)" $NONCE
+same "with the nonce" "$(field nonce)" "$NONCE"
 [ -e "$CALL/started" ] && ok "it started" || bad "it started"
 MARK=marked outside 'print -r -- $MARK; echo x >"$HOME/written"'
 expect "with the environment of its caller" 0 "marked"
