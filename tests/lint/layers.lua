@@ -118,7 +118,7 @@ end
 local LUA_RANK <const> = {
   util = 0,
   config = 1, store = 1, perm = 1, rules = 1,
-  sbx = 2, net = 2, model = 2, shell = 2, tools = 2,
+  sbx = 2, net = 2, model = 2, shell = 2, tools = 2, undo = 2,
   conv = 3,
   daemon = 4,
 }

@@ -63,7 +63,7 @@ end
 ---@return boolean
 function M.is_same(a, b)
   if a == nil or b == nil then return a == b end
-  return a.name == b.name and a.oid == b.oid and a.kind == b.kind
+  return a.name == b.name and a.oid == b.oid and a.kind == b.kind and a.mode == b.mode
 end
 
 local function kind_of(entry)

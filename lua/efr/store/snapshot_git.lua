@@ -17,6 +17,7 @@ local HASH_FILES <const> = 1000 -- of one run
 local HASH_BYTES <const> = 256 * 1024 * 1024
 local RUN_MS <const> = 120000
 local BLOBS_BYTES <const> = 64 * 1024 * 1024
+local MAX_LIST_BYTES <const> = 256 * 1024 * 1024
 local MAX_DIFF_BYTES <const> = 16 * 1024 * 1024
 
 M.EMPTY_BLOB = EMPTY_BLOB
@@ -222,7 +223,7 @@ end
 ---What differs between two trees.
 ---@param old string
 ---@param new string
----@param opts {renames: boolean?, counts: boolean?}?
+---@param opts {renames: boolean?, counts: boolean?, all: boolean?}?  all: of any length
 ---@return efr.SnapshotDiff[]?
 ---@return string? err
 ---@return string? code
@@ -233,7 +234,8 @@ function Store:diff(old, new, opts)
   args[#args + 1] = opts.renames and "-M" or "--no-renames"
   if opts.counts then args[#args + 1] = "--numstat" end
   args[#args + 1], args[#args + 2] = old, new
-  local text, err, code = run(self, args, { max_bytes = MAX_DIFF_BYTES })
+  local text, err, code = run(self, args,
+    { max_bytes = opts.all and MAX_LIST_BYTES or MAX_DIFF_BYTES })
   if not text then return nil, err, code end
   local list, at = parse_raw(text)
   if not list or opts.counts and not parse_counts(text, at, list) then
@@ -272,7 +274,7 @@ end
 ---@return string? err
 ---@return string? code
 function Store:list(tree)
-  local list, err, code = self:diff(M.EMPTY_TREE, tree)
+  local list, err, code = self:diff(M.EMPTY_TREE, tree, { all = true })
   if not list then return nil, err, code end
   local out = {}
   for _, item in ipairs(list) do out[item.name] = { mode = item.new_mode, oid = item.new_oid } end
@@ -287,6 +289,25 @@ end
 function Store:blob(oid)
   if oid == EMPTY_BLOB then return "" end
   return run(self, { "cat-file", "blob", oid }, { max_bytes = BLOBS_BYTES })
+end
+
+---Several blobs at once, as far as they are not too long together.
+---@param oids string[]
+---@return table<string, string>? by_oid
+---@return string? err
+---@return string? code
+function Store:blobs(oids)
+  local out, err, code = run(self, { "cat-file", "--batch" },
+    { stdin = table.concat(oids, "\n") .. "\n", max_bytes = BLOBS_BYTES })
+  if not out then return nil, err, code end
+  local found, at = {}, 1
+  while at <= #out do
+    local oid, size, from = out:match("^(%x+) blob (%d+)\n()", at)
+    if not oid then break end
+    found[oid] = out:sub(from, from + size - 1)
+    at = from + size + 1
+  end
+  return found
 end
 
 ---Runs a command of the collector.

@@ -1,0 +1,472 @@
+-- Owns: undos: which turn one is about, the order that they must keep, the plan against the disk of
+-- now, the journal, and the end of one that was cut short.
+-- Must not know: the wire, how a question is shown.
+-- Runs in efrd; plan and apply wait, in a task.
+--
+-- Policy: turns come back newest first. The roots are locked from the last look at the disk to the
+-- end of the writing. The journal is on the disk before the first write, so an undo that was killed
+-- is completed by the next one, whatever it is asked for.
+
+local apply_of = require "efr.undo.apply"
+local async = require "efr.util.async"
+local exact = require "efr.util.exact"
+local plan = require "efr.undo.plan"
+
+local M = {}
+
+local CANDIDATES <const> = [[
+SELECT s.turn_id, max(s.conversation_id) AS conversation_id, max(s.id) AS last_id,
+  min(s.created_at) AS created_at,
+  (SELECT u.redo FROM undos u WHERE u.turn_id = s.turn_id AND u.status <> 'open'
+    ORDER BY u.created_at DESC, u.id DESC LIMIT 1) AS redo,
+  (SELECT u.status FROM undos u WHERE u.turn_id = s.turn_id
+    ORDER BY u.created_at DESC, u.id DESC LIMIT 1) AS undo_status,
+  (SELECT t.prompt FROM turns t WHERE t.id = s.turn_id) AS prompt,
+  (SELECT r.line FROM runs r WHERE r.id = s.turn_id) AS line
+FROM snapshot_spans s WHERE s.state <> 'uncovered'
+GROUP BY s.turn_id ORDER BY last_id DESC LIMIT 1000]]
+local HALF_DONE <const> = "SELECT * FROM undos WHERE status IN ('open', 'stopped')"
+  .. " ORDER BY created_at, id LIMIT 1"
+local NEXT_TREE <const> = "SELECT tree_before FROM snapshot_spans WHERE root = ? AND id > ?"
+  .. " AND tree_before IS NOT NULL ORDER BY id LIMIT 1"
+local INSERT <const> = "INSERT INTO undos (id, turn_id, conversation_id, redo, status, entries,"
+  .. " created_at) VALUES (?, ?, ?, ?, 'open', ?, ?)"
+local FINISH <const> = "UPDATE undos SET status = ?, entries = ?, finished_at = ? WHERE id = ?"
+
+local Undo = {}
+Undo.__index = Undo
+
+---@param app table  ports, snapshots, db, store, config, conversations, paths, log
+function M.new(app)
+  return setmetatable({ app = app, log = app.log:part("undo") }, Undo)
+end
+
+-- Which turn --------------------------------------------------------------------------------------
+
+local function is_within(path, root)
+  return path == root or path:sub(1, #root + 1) == root .. "/"
+end
+
+local function touches(self, turn_id, cwd)
+  if not cwd then return true end
+  for _, span in ipairs(self.app.snapshots:spans(turn_id) or {}) do
+    if is_within(cwd, span.root) then return true end
+  end
+  return false
+end
+
+local function title_of(row)
+  local text = row.prompt or row.line or ""
+  return text:match("[^\n]*%S[^\n]*") or ""
+end
+
+---The turns and runs that have snapshots, newest first: those of the conversation, and runs where
+---the caller stands. Without a conversation, all that touched the place where the caller stands.
+---@param where {conversation_id: string?, cwd: string?}
+---@return table[]? list  {turn_id, conversation_id?, title, created_at, undone}
+---@return string? err
+---@return string? code
+function Undo:list(where)
+  local rows, err, code = self.app.db:read(CANDIDATES, {})
+  if not rows then return nil, err, code end
+  local out = {}
+  for _, row in ipairs(rows) do
+    local mine = where.conversation_id and row.conversation_id == where.conversation_id
+    local may = row.conversation_id == nil or not where.conversation_id
+    if mine or may and touches(self, row.turn_id, where.cwd) then
+      out[#out + 1] = { turn_id = row.turn_id, conversation_id = row.conversation_id,
+        title = title_of(row), created_at = row.created_at, undone = row.redo == 0,
+        stopped = row.undo_status == "stopped" or row.undo_status == "open" }
+    end
+  end
+  return out
+end
+
+-- The turn that is meant, and whether one above it is not undone.
+local function find(self, where)
+  local list, err, code = self:list(where)
+  if not list then return nil, err, code end
+  local above = false
+  for _, item in ipairs(list) do
+    local meant = not where.turn_id and not item.undone or item.turn_id == where.turn_id
+    if meant then
+      if item.undone then return nil, "this turn is undone already", "conflict" end
+      if above and not where.force then
+        return nil, "a newer turn is not undone; undo that first, or give --force", "conflict"
+      end
+      return item
+    end
+    above = above or not item.undone
+  end
+  local what = where.turn_id and "no such turn has snapshots here" or "there is nothing to undo"
+  return nil, what, "not_found"
+end
+
+-- Plans -------------------------------------------------------------------------------------------
+
+-- The tree after a span whose call never ended: what the next one began with, else now.
+local function after_of(self, span, now)
+  if span.tree_after then return span.tree_after end
+  local rows = self.app.db:read(NEXT_TREE, { span.root, span.id })
+  return rows and rows[1] and rows[1].tree_before or now
+end
+
+local function rows_of_root(self, root, spans, force)
+  local now, err, code = root:take(false)
+  if not now then return nil, err, code end
+  local store, list = root.store, {}
+  for i, span in ipairs(spans) do
+    local after = after_of(self, span, now)
+    local diff
+    diff, err, code = store:diff(span.tree_before, after, { all = true })
+    if not diff then return nil, err, code end
+    list[i] = { diff = diff, shared = span.shared == 1, unfinished = span.state ~= "done",
+      after = after }
+  end
+  local trees = {}
+  local wanted = { before = spans[1].tree_before, after = list[#list].after, now = now }
+  for name, tree in pairs(wanted) do
+    local listing
+    listing, err, code = store:list(tree)
+    if not listing then return nil, err, code end
+    trees[name] = plan.read(listing)
+  end
+  return plan.rows(root.path, list, trees, force)
+end
+
+-- The spans of a turn by root, and what had no snapshot.
+local function spans_of(self, turn_id)
+  local rows, err, code = self.app.snapshots:spans(turn_id)
+  if not rows then return nil, err, code end
+  local by_root, order, uncovered = {}, {}, {}
+  for _, span in ipairs(rows) do
+    if span.state == "uncovered" then
+      uncovered[#uncovered + 1] = { root = span.root, path = "", action = "not_covered",
+        reason = span.note }
+    else
+      if not by_root[span.root] then
+        by_root[span.root] = {}
+        order[#order + 1] = span.root
+      end
+      table.insert(by_root[span.root], span)
+    end
+  end
+  table.sort(order)
+  return { by_root = by_root, order = order, uncovered = uncovered }
+end
+
+-- Runs fn while nobody else uses the roots.
+local function with_roots(self, paths, fn)
+  local roots = {}
+  local function enter(i)
+    if i > #paths then return fn(roots) end
+    local root, err, code = self.app.snapshots:root(paths[i])
+    if not root then return nil, err, code end
+    roots[i] = root
+    return root:alone(function()
+      if #root.active > 0 then
+        return nil, "a command runs in " .. root.path .. "; wait for its end", "conflict"
+      end
+      return enter(i + 1)
+    end)
+  end
+  return enter(1)
+end
+
+local function plan_turn(self, roots, spans, force)
+  local out = table.move(spans.uncovered, 1, #spans.uncovered, 1, {})
+  for _, root in ipairs(roots) do
+    local rows, err, code = rows_of_root(self, root, spans.by_root[root.path], force)
+    if not rows then return nil, err, code end
+    table.move(rows, 1, #rows, #out + 1, out)
+  end
+  return out
+end
+
+-- Every row that could be acted on needs --force.
+local function check_rows(rows)
+  local acts, skips = 0, 0
+  for _, row in ipairs(rows) do
+    if row.action == "restore" or row.action == "trash" then acts = acts + 1 end
+    if row.forceable then skips = skips + 1 end
+  end
+  if acts == 0 and skips > 0 then
+    return nil, "everything that this undo could take back needs --force: it changed since, or "
+      .. "its call did not finish", "conflict"
+  elseif acts == 0 then
+    return nil, "there is nothing to take back", "not_found"
+  end
+  return true
+end
+
+-- The journal -------------------------------------------------------------------------------------
+
+local function encode(self, entries)
+  return assert(self.app.ports.json.encode(
+    exact.clean(self.app.ports.json.array(entries), self.app.ports.text), { sort = true }))
+end
+
+local function decode(self, text)
+  return exact.restore(assert(self.app.ports.json.decode(text)))
+end
+
+-- The half-done undo, or nil.
+local function half_done(self)
+  local rows, err, code = self.app.db:read(HALF_DONE, {})
+  if not rows then return nil, err, code end
+  local row = rows[1]
+  if row then row.entries = decode(self, row.entries) end
+  return row
+end
+
+local function counts_of(entries)
+  local out = { restored = 0, trashed = 0, skipped = {} }
+  for _, entry in ipairs(entries) do
+    if entry.result == "done" and not entry.is_dir then
+      local key = entry.action == "trash" and "trashed" or "restored"
+      out[key] = out[key] + 1
+    elseif entry.result == "skip" or entry.action == "skip" then
+      out.skipped[#out.skipped + 1] = entry.root .. "/" .. entry.path
+    end
+  end
+  return out
+end
+
+local function record_end(self, undo, stopped)
+  local counts, array = counts_of(undo.entries), self.app.ports.json.array
+  local wrote = counts.restored + counts.trashed > 0
+  local null = self.app.ports.store.null
+  local status = stopped and "stopped" or "done"
+  local finish = { sql = FINISH, params = { status, encode(self, undo.entries),
+    self.app.ports.sys.now_us(), undo.id } }
+  if stopped and not wrote then
+    finish = { sql = "DELETE FROM undos WHERE id = ?", params = { undo.id } }
+  end
+  local ok, err = self.app.store:append {
+    durable = true, guards = { finish },
+    events = { {
+      kind = "turn_undone", conversation_id = undo.conversation_id ~= null and undo.conversation_id
+        or nil, turn_id = undo.turn_id, undo_id = undo.id, redo = undo.redo == 1,
+      restored = counts.restored, trashed = counts.trashed, skipped = array(counts.skipped),
+      refs = array({}), stopped = stopped or nil,
+    } },
+  }
+  if not ok then
+    self.log:error("undo %s: no event tells of it: %s", undo.id, err)
+    ok, err = self.app.snapshots:write({ { finish.sql, finish.params } }, true)
+  end
+  if not ok then self.log:error("undo %s: its end is not recorded: %s", undo.id, err) end
+  return counts
+end
+
+-- Carrying out ------------------------------------------------------------------------------------
+
+-- Blobs by hash: those of the next entries at once, the rest when they are asked for.
+local function blobs_of(self)
+  local cache = {}
+  local function store_of(root)
+    return assert(self.app.snapshots:root(root)).store
+  end
+  local function load(entries)
+    cache = {}
+    local wanted = {}
+    for _, entry in ipairs(entries) do
+      for _, side in ipairs({ "from", "to" }) do
+        local state = entry[side]
+        if state and state.oid and not entry.is_dir then
+          wanted[entry.root] = wanted[entry.root] or {}
+          table.insert(wanted[entry.root], state.oid)
+        end
+      end
+    end
+    for root, oids in pairs(wanted) do
+      for oid, bytes in pairs(store_of(root):blobs(oids) or {}) do cache[oid] = bytes end
+    end
+  end
+  local function blob(root, oid)
+    if cache[oid] then return cache[oid] end
+    return store_of(root):blob(oid)
+  end
+  return load, blob
+end
+
+local function carry_out(self, undo, again)
+  local trash = self.app.paths.data .. "/undo-trash/" .. undo.id
+  local ok, err, code = self.app.ports.fs.mkdirs(trash, 448)
+  if not ok then return nil, err, code end
+  local real
+  real, err, code = self.app.ports.fs.realpath(trash)
+  if not real then return nil, err, code end
+  local load, blob = blobs_of(self)
+  local run = apply_of.new { ports = self.app.ports, id = undo.id, trash = real, load = load,
+    blob = blob }
+  for i, entry in ipairs(undo.entries) do entry.number = i end
+  local failed
+  ok, failed = run:run(plan.steps(undo.entries), again)
+  local stopped = not ok and failed or nil
+  local counts = record_end(self, undo, stopped)
+  counts.trash, counts.stopped, counts.undo_id = real, stopped, undo.id
+  counts.turn_id, counts.redo = undo.turn_id, undo.redo == 1
+  return counts
+end
+
+local function start(self, undo)
+  local ok, err, code = self.app.snapshots:write({ { INSERT, {
+    undo.id, undo.turn_id, undo.conversation_id or self.app.ports.store.null, undo.redo,
+    encode(self, undo.entries), self.app.ports.sys.now_us(),
+  } } }, true)
+  if not ok then return nil, err, code end
+  return carry_out(self, undo, false)
+end
+
+local function roots_in(entries)
+  local seen, out = {}, {}
+  for _, entry in ipairs(entries) do
+    if not seen[entry.root] and entry.action ~= "not_covered" then
+      seen[entry.root] = true
+      out[#out + 1] = entry.root
+    end
+  end
+  table.sort(out)
+  return out
+end
+
+-- What was left of a half-done undo is done; what was done stays.
+local function complete(self, undo)
+  return with_roots(self, roots_in(undo.entries), function()
+    return carry_out(self, undo, true)
+  end)
+end
+
+-- Redo --------------------------------------------------------------------------------------------
+
+local NEWEST_UNDO <const> = [[
+SELECT u.* FROM undos u WHERE u.status = 'done' AND u.redo = 0 AND NOT EXISTS (
+  SELECT 1 FROM undos n WHERE n.turn_id = u.turn_id AND n.created_at > u.created_at)
+ORDER BY u.created_at DESC, u.id DESC LIMIT 100]]
+
+local function find_undo(self, where)
+  local rows, err, code = self.app.db:read(NEWEST_UNDO, {})
+  if not rows then return nil, err, code end
+  for _, row in ipairs(rows) do
+    local mine = not where.conversation_id or row.conversation_id == where.conversation_id
+      or row.conversation_id == nil and touches(self, row.turn_id, where.cwd)
+    if mine and (not where.turn_id or row.turn_id == where.turn_id) then
+      row.entries = decode(self, row.entries)
+      return row
+    end
+  end
+  return nil, "there is no undo to take back", "not_found"
+end
+
+local function plan_redo(roots, undo, force)
+  local trees = {}
+  for _, root in ipairs(roots) do
+    local now, err, code = root:take(false)
+    local listing
+    if now then listing, err, code = root.store:list(now) end
+    if not listing then return nil, err, code end
+    trees[root.path] = plan.read(listing)
+  end
+  local done = {}
+  for _, entry in ipairs(undo.entries) do
+    if entry.result == "done" then done[#done + 1] = entry end
+  end
+  return plan.reverse(done, function(entry)
+    local tree = trees[entry.root]
+    if not entry.is_dir then return tree.files[entry.path] end
+    return plan.dir_state(tree, entry.path)
+  end, force)
+end
+
+-- From outside ------------------------------------------------------------------------------------
+
+local function prepare(self, where)
+  if where.redo then
+    local undo, err, code = find_undo(self, where)
+    if not undo then return nil, err, code end
+    return { turn_id = undo.turn_id, conversation_id = undo.conversation_id,
+      roots = roots_in(undo.entries),
+      rows = function(roots) return plan_redo(roots, undo, where.force) end }
+  end
+  local target, err, code = find(self, where)
+  if not target then return nil, err, code end
+  local spans
+  spans, err, code = spans_of(self, target.turn_id)
+  if not spans then return nil, err, code end
+  return { turn_id = target.turn_id, conversation_id = target.conversation_id,
+    title = target.title, roots = spans.order,
+    rows = function(roots) return plan_turn(self, roots, spans, where.force) end }
+end
+
+local function enabled(self)
+  if self.app.config:get("undo.enabled") then return true end
+  return nil, "undo.enabled is false", "conflict"
+end
+
+---What an undo would do. Waits.
+---@param where {conversation_id: string?, turn_id: string?, cwd: string?, force: boolean?,
+---redo: boolean?}
+---@return {turn_id: string, title: string?, entries: efr.UndoEntry[], continues: boolean?}?
+---@return string? err
+---@return string? code
+function Undo:plan(where)
+  local ok, err, code = enabled(self)
+  if not ok then return nil, err, code end
+  local half
+  half, err, code = half_done(self)
+  if half then
+    return { turn_id = half.turn_id, entries = half.entries, continues = true }
+  elseif err then
+    return nil, err, code
+  end
+  local job
+  job, err, code = prepare(self, where)
+  if not job then return nil, err, code end
+  local rows
+  rows, err, code = with_roots(self, job.roots, job.rows)
+  if not rows then return nil, err, code end
+  ok, err, code = check_rows(rows)
+  if not ok then return nil, err, code end
+  return { turn_id = job.turn_id, title = job.title, entries = rows }
+end
+
+local function apply(self, where)
+  local half, err, code = half_done(self)
+  if half then return complete(self, half) end
+  if err then return nil, err, code end
+  local job
+  job, err, code = prepare(self, where)
+  if not job then return nil, err, code end
+  return with_roots(self, job.roots, function(roots)
+    local rows, why, kind = job.rows(roots)
+    local ok
+    if rows then ok, why, kind = check_rows(rows) end
+    if not ok then return nil, why, kind end
+    return start(self, {
+      id = self.app.ports.sys.uuid7(), turn_id = job.turn_id, redo = where.redo and 1 or 0,
+      conversation_id = job.conversation_id, entries = rows,
+    })
+  end)
+end
+
+---Carries an undo or a redo out, after finishing one that was cut short. One at a time. Waits.
+---@param where table  as for plan
+---@return {turn_id: string, undo_id: string, restored: integer, trashed: integer,
+---skipped: string[], trash: string, stopped: string?}?
+---@return string? err
+---@return string? code
+function Undo:apply(where)
+  local ok, err, code = enabled(self)
+  if not ok then return nil, err, code end
+  while self.busy do self.busy:get() end
+  local done = async.future()
+  self.busy = done
+  local results = table.pack(pcall(apply, self, where))
+  self.busy = nil
+  done:set()
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
+return M
