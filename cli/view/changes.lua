@@ -2,6 +2,7 @@
 -- Owns: ux.md 6.6 as far as events carry it. Must not know: events, the terminal.
 -- Pure; runs in `efr`.
 
+local groups = require "efr.cli.view.groups"
 local rows = require "efr.cli.view.rows"
 
 local M = {}
@@ -93,6 +94,10 @@ function M.totals_row(changes)
   if #counts > 0 then
     row[#row + 1] = { ",", "muted" }
     rows.extend(row, counts)
+  end
+  local words_by_group = (changes.more or 0) == 0 and groups.words(changes.files)
+  if words_by_group then
+    row[#row + 1] = { (" (%s)"):format(words_by_group), "muted" }
   end
   return row
 end

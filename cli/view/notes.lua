@@ -41,4 +41,23 @@ function M.left_ended(line, exit_code)
   return ("ended in the hidden shell%s: %s"):format(how, one_row(line))
 end
 
+local function files(count)
+  return ("%d file%s"):format(count, count == 1 and "" or "s")
+end
+
+--- What an undo or a redo of this turn did.
+function M.undone(event)
+  local restored, trashed = tonumber(event.restored) or 0, tonumber(event.trashed) or 0
+  local skipped = type(event.skipped) == "table" and #event.skipped or 0
+  local text = ("%s: %s restored, %s moved to the trash"):format(
+    event.redo == true and "redone" or "undone", files(restored), files(trashed))
+  if skipped > 0 then
+    text = text .. (", %s skipped"):format(files(skipped))
+  end
+  if type(event.stopped) == "string" then
+    text = text .. "; undo stopped: " .. event.stopped
+  end
+  return text
+end
+
 return M

@@ -39,6 +39,7 @@ local REQUIRED <const> = {
   turn_surface_report = { files = "table" },
   shell_command_left = { call_id = "string", line = "string" },
   shell_command_ended = { call_id = "string" },
+  turn_undone = { undo_id = "string" },
 }
 
 -- Fields that may be missing, in every kind that has them.
@@ -69,6 +70,7 @@ local ENDS_CALL <const> = {
 -- Events that count also after the end of their turn: a command went on after its call.
 local AFTER_END <const> = {
   sandbox_surface_changed = true, shell_command_left = true, shell_command_ended = true,
+  turn_undone = true,
 }
 
 --- @param opts {id: string, now_ms: number, answers: boolean} answers = a person here can answer
@@ -350,6 +352,10 @@ function on.shell_command_ended(self, event)
   if line then
     self:note(notes.left_ended(line, event.exit_code))
   end
+end
+
+function on.turn_undone(self, event)
+  self:note(notes.undone(event))
 end
 
 function on.turn_interrupt_requested(self)

@@ -27,3 +27,35 @@ contains "$out" '4 files changed' 'the end of the turn'
 contains "$out" 'efr undo reverts this turn' 'the end of the turn'
 out=$(efr send "cat a" 2>&1)
 lacks "$out" 'changed' 'a turn that changed nothing'
+
+out=$(efr undo --list)
+equals "$(wc -l <<<"$out")" 1 'the turns that can be undone'
+turn=${out%% *}
+out=$(efr diff --turn "$turn")
+contains "$out" '^diff --git a/a b/a$' 'the diff'
+contains "$out" '^\+2$' 'the diff'
+contains "$out" '^deleted file mode 100644$' 'the diff'
+out=$(efr diff --stat)
+contains "$out" '^changed a \+1 −1$' 'the list'
+contains "$out" '^4 files changed, \+3 −2' 'the list'
+
+# Without a terminal nothing is asked, and nothing is done without --yes.
+out=$(efr undo 2>&1) && fail "undo without --yes: $out"
+contains "$out" '^restore ~/p/a$' 'the preview'
+contains "$out" '^trash ~/p/d/c$' 'the preview'
+contains "$out" 'give --yes' 'the refusal'
+[[ -e $P/d/c ]] || fail 'a preview changed something'
+out=$(efr undo --dry-run)
+contains "$out" '^restore ~/p/b$' 'a dry run'
+echo mine >"$P/own"
+out=$(efr undo --yes 2>&1)
+contains "$out" '^undone: 2 files restored, 2 files moved to ' 'the result'
+equals "$(cat "$P/a")" $'one\ntwo' 'a file that came back'
+equals "$(cat "$P/b")" gone 'a file that came back'
+[[ ! -e $P/d ]] || fail 'a directory that the turn made is still there'
+equals "$(cat "$P/own")" mine 'a file of the user'
+contains "$(efr undo --list)" 'undone' 'the list'
+efr undo --redo --yes 2>/dev/null
+equals "$(cat "$P/d/c")" new 'a file that a redo brought back'
+conversation=$(efr history | sort | sed -n '1s/ .*//p')
+contains "$(efr history "$conversation")" 'undone: 2 files restored, 2 files moved to the trash' 'the history'

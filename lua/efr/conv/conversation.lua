@@ -111,7 +111,7 @@ end
 
 ---Runs what waits, if nothing runs. Never waits.
 function Conversation:kick()
-  if self.working or self.closed then return end
+  if self.working or self.closed or self.held then return end
   self.working = true
   async.spawn(function()
     local ran = false

@@ -341,6 +341,33 @@ function Manager:surface_respond(params, session)
   })
 end
 
+---Keeps a conversation from running turns: prompts that come meanwhile wait. Of a turn that is
+---named, the conversation is looked up.
+---@param conversation_id string?
+---@param turn_id string?
+---@return fun()? release
+---@return string? message
+---@return string? code  conflict: something runs
+function Manager:hold(conversation_id, turn_id)
+  if turn_id then
+    local row, message, code = self.app.query:turn(turn_id)
+    if message then return nil, message, code end
+    conversation_id = row and row.conversation_id
+  end
+  if not conversation_id then return function() end end
+  local conv, message, code = find(self, conversation_id)
+  if not conv then return nil, message, code end
+  if conv.held then return nil, "an undo of this conversation runs", "conflict" end
+  if conv:is_busy() then
+    return nil, "a turn of this conversation runs; wait for it or stop it", "conflict"
+  end
+  conv.held = true
+  return function()
+    conv.held = nil
+    conv:kick()
+  end
+end
+
 ---Listens to the drafts of a conversation.
 ---@param conversation_id string
 ---@param fn fun(draft: table)

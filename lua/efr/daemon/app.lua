@@ -4,7 +4,7 @@
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, answering, notices, watch (daemon/watch)
---   rules, git, snapshots, providers, sandbox, guard, shells, conversations   the parts of other folders
+--   rules, git, snapshots, undo, providers, sandbox, guard, shells, conversations   the parts of other folders
 --   run_questions (daemon/run_surface), dispatch, server
 -- Main thread of efrd, in a coroutine.
 local answering = require "efr.daemon.answering"
@@ -31,6 +31,7 @@ local socket = require "efr.daemon.socket"
 local status = require "efr.daemon.status"
 local store_log = require "efr.store.log"
 local store_query = require "efr.store.query"
+local undo = require "efr.undo.undo"
 local watch = require "efr.daemon.watch"
 local wire = require "efr.daemon.wire"
 
@@ -212,6 +213,7 @@ local PARTS <const> = {
   { "rules", lua_rules.new },
   { "git", git.new },
   { "snapshots", snapshots.new },
+  { "undo", undo.new },
   { "providers", providers.new },
   { "sandbox", calls.new },
   { "guard", guard.new },

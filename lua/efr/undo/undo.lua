@@ -232,6 +232,15 @@ local function counts_of(entries)
   return out
 end
 
+-- A repeat of the command gets the answer of the first, and undoes nothing more.
+local function receipt_of(undo, counts)
+  if not undo.command_id then return nil end
+  return { command_id = undo.command_id, method = "turn.undo", result = {
+    turn_id = undo.turn_id, undo_id = undo.id, restored = counts.restored,
+    trashed = counts.trashed, skipped = counts.skipped,
+  } }
+end
+
 local function record_end(self, undo, stopped)
   local counts, array = counts_of(undo.entries), self.app.ports.json.array
   local wrote = counts.restored + counts.trashed > 0
@@ -243,7 +252,7 @@ local function record_end(self, undo, stopped)
     finish = { sql = "DELETE FROM undos WHERE id = ?", params = { undo.id } }
   end
   local ok, err = self.app.store:append {
-    durable = true, guards = { finish },
+    durable = true, guards = { finish }, receipt = receipt_of(undo, counts),
     events = { {
       kind = "turn_undone", conversation_id = undo.conversation_id ~= null and undo.conversation_id
         or nil, turn_id = undo.turn_id, undo_id = undo.id, redo = undo.redo == 1,
@@ -445,7 +454,7 @@ local function apply(self, where)
     if not ok then return nil, why, kind end
     return start(self, {
       id = self.app.ports.sys.uuid7(), turn_id = job.turn_id, redo = where.redo and 1 or 0,
-      conversation_id = job.conversation_id, entries = rows,
+      conversation_id = job.conversation_id, entries = rows, command_id = where.command_id,
     })
   end)
 end

@@ -1,0 +1,160 @@
+-- efr undo: takes back what a turn or an efr run changed: a preview, a question, the result.
+
+local async = require "efr.util.async"
+local changes = require "efr.cli.view.changes"
+local conn = require "efr.cli.conn"
+local rows = require "efr.cli.view.rows"
+local screen = require "efr.cli.screen"
+local time = require "efr.util.time"
+
+local M = { summary = "take back what the newest turn, or an efr run, changed" }
+
+function M.add(parser)
+  parser:option("--turn", "another turn than the newest; see --list"):argname("ID")
+  parser:flag("--list", "the turns that can be undone, and which are")
+  parser:flag("--redo", "take back the newest undo")
+  parser:flag("--dry-run", "show what would be done")
+  parser:flag("--force", "also what changed since; the present files go to the trash")
+  parser:flag("--yes", "ask nothing")
+end
+
+local WORDS <const> = { restore = "restore", trash = "trash", skip = "skip",
+  not_covered = "not covered" }
+local ROLE <const> = { skip = "warning", not_covered = "warning" }
+
+local function request(env, args, action)
+  local cwd = env.ports.uv.cwd()
+  return {
+    command_id = env.ports.sys.uuid7(), action = action, turn_id = args.turn,
+    cwd = cwd and env.ports.fs.realpath(cwd), redo = args.redo or nil, force = args.force or nil,
+  }
+end
+
+local function say_rows(env, list, to_out)
+  local style = screen.style(env, to_out and 1 or 2)
+  for _, row in ipairs(list) do
+    local line = style:row(row) .. "\n"
+    if to_out then env:out(line) else env:err(line) end
+  end
+end
+
+local function list_turns(env, link, args)
+  local found, message, code, data = link:call("turn.undo", request(env, args, "list"))
+  if not found then
+    return nil, message, code, data
+  end
+  local now, out = env.ports.sys.now_us(), {}
+  for i, item in ipairs(found.turns or {}) do
+    local state = item.stopped and "stopped" or item.undone and "undone" or ""
+    out[i] = {
+      { rows.safe(item.turn_id), "muted" },
+      { ("  %-8s %7s  "):format(state, time.span(now - (item.created_at or now))) },
+      { rows.safe(item.title or "") },
+    }
+  end
+  if #out == 0 then
+    env:say("nothing here can be undone")
+  end
+  say_rows(env, out, true)
+  return 0
+end
+
+local function preview(env, found)
+  local head = found.continues and "undo that was cut short" or found.redo and "redo" or "undo"
+  local title = found.title and found.title ~= "" and ": " .. found.title or ""
+  local out = { { { rows.safe(("%s turn %s%s"):format(head, found.turn_id, title)) } } }
+  for _, entry in ipairs(found.entries or {}) do
+    local row = {
+      { WORDS[entry.action] or rows.safe(entry.action), ROLE[entry.action] }, { " " },
+      { changes.path(entry.path, env.home), "code" },
+    }
+    if entry.reason then
+      row[#row + 1] = { " (" .. rows.safe(entry.reason) .. ")", "muted" }
+    end
+    out[#out + 1] = row
+  end
+  if found.more then
+    out[#out + 1] = { { ("... %d more files"):format(found.more), "muted" } }
+  end
+  return out
+end
+
+-- One key; nil: nobody can be asked.
+local function ask(env, word)
+  local input = require("efr.cli.keys").open(env, false)
+  if not input then
+    return nil
+  end
+  say_rows(env, { { { word .. "? ", "warning" }, { "y", "bold" }, { " yes · ", "muted" },
+    { "n", "bold" }, { " no", "muted" } } })
+  local key = async.await(function(resume)
+    input:listen(resume)
+  end)
+  input:close()
+  return key
+end
+
+local function files(count)
+  return ("%d file%s"):format(count, count == 1 and "" or "s")
+end
+
+local function tell(env, done)
+  local parts = {}
+  if (done.restored or 0) > 0 then
+    parts[#parts + 1] = files(done.restored) .. " restored"
+  end
+  if (done.trashed or 0) > 0 then
+    parts[#parts + 1] = files(done.trashed) .. " moved to " .. changes.path(done.trash, env.home)
+  end
+  if #(done.skipped or {}) > 0 then
+    parts[#parts + 1] = files(#done.skipped) .. " skipped"
+  end
+  local word = done.redo and "redone" or "undone"
+  local text = #parts > 0 and table.concat(parts, ", ") or "nothing was left to do"
+  say_rows(env, { { { ("%s: %s"):format(word, text) } } })
+  if done.stopped then
+    return nil, "undo stopped: " .. done.stopped, "internal",
+      { hint = "run efr undo again; it goes on where it stopped" }
+  end
+  return 0
+end
+
+local function undo(env, link, args)
+  local found, message, code, data = link:call("turn.undo", request(env, args, "plan"))
+  if not found then
+    return nil, message, code, data
+  end
+  say_rows(env, preview(env, found), args.dry_run)
+  if args.dry_run then
+    return 0
+  end
+  if not args.yes then
+    local key = ask(env, args.redo and "redo" or "undo")
+    if not key then
+      return nil, "there is no terminal to ask on", "EFR_USAGE", { hint = "give --yes" }
+    elseif key ~= "y" then
+      env:say("nothing was changed")
+      return 1
+    end
+  end
+  -- The turn of the preview, not one that ended meanwhile.
+  local wanted = request(env, args, "apply")
+  wanted.turn_id = not found.continues and found.turn_id or nil
+  local done
+  done, message, code, data = link:call("turn.undo", wanted)
+  if not done then
+    return nil, message, code, data
+  end
+  return tell(env, done)
+end
+
+function M.run(args, env)
+  local tty = env:is_tty(0) and env.ports.sys.ttyname(0) or nil
+  local link, message, code, data = conn.open(env, { tty = tty })
+  if not link then
+    return nil, message, code, data
+  end
+  return (args.list and list_turns or undo)(env, link, args)
+end
+
+return M
