@@ -197,6 +197,9 @@ local function print_end(env, result)
   local row = require("efr.cli.view.changes").summary_row(result.changes, env.home)
   if row then
     env:err(style:row(row) .. "\n")
+    if result.undo_id then
+      env:err(style:row({ { "  efr undo takes it back", "muted" } }) .. "\n")
+    end
   end
   for _, blocked in ipairs(blocked_hosts) do
     env:err(style:row({ {

@@ -59,3 +59,18 @@ efr undo --redo --yes 2>/dev/null
 equals "$(cat "$P/d/c")" new 'a file that a redo brought back'
 conversation=$(efr history | sort | sed -n '1s/ .*//p')
 contains "$(efr history "$conversation")" 'undone: 2 files restored, 2 files moved to the trash' 'the history'
+
+# A command of the user's own, in a project and in a directory that --write names.
+out=$(efr run -- sh -c 'echo run >r; rm a' 2>&1)
+contains "$out" 'new r \+1|new .*/r \+1' 'what a run changed'
+contains "$out" 'efr undo takes it back' 'what a run changed'
+contains "$(efr diff --stat)" '^deleted a' 'the list of a run'
+efr undo --yes 2>/dev/null
+equals "$(cat "$P/a")" $'one\n2' 'a file that a run removed'
+[[ ! -e $P/r ]] || fail 'a file that a run made is still there'
+mkdir "$HOME/w"
+cd "$HOME/w"
+efr run --write . -- sh -c 'echo w >w' 2>/dev/null
+efr undo --yes 2>/dev/null
+[[ ! -e $HOME/w/w ]] || fail 'a file that a run made with --write is still there'
+efr run --write . -- sh -c 'exit 3' && fail 'the exit code of a run is lost' || equals $? 3 'exit code'

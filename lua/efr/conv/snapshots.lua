@@ -182,6 +182,7 @@ function M.finish(turn)
     replace(turn, root, seen)
     changed = changed or seen.first ~= seen.last
   end
+  snapshots:tidy()
   for root in pairs(turn.uncovered or {}) do turn.left_out[#turn.left_out + 1] = root end
   table.sort(turn.left_out)
   if not turn.app.config:get("undo.enabled") or turn.settings.mode ~= "auto" or not changed then

@@ -4,7 +4,8 @@
 --   paths (config, data, state, runtime), roots (the same with their sources), files
 --   config (daemon/reload), projects (daemon/registry), store (store/log), query (store/query)
 --   followers, answering, notices, watch (daemon/watch)
---   rules, git, snapshots, undo, providers, sandbox, guard, shells, conversations   the parts of other folders
+--   rules, git, snapshots, undo, providers, sandbox, guard, shells, conversations
+--                                                        the parts of other folders
 --   run_questions (daemon/run_surface), dispatch, server
 -- Main thread of efrd, in a coroutine.
 local answering = require "efr.daemon.answering"
@@ -297,6 +298,7 @@ local function probe_sandbox(app)
   app.sandbox:settings_read()
   app.sandbox:check_again()
   app.sandbox:tidy()
+  app.snapshots:tidy()
   -- What only the start needed goes back to the system.
   async.spawn(function()
     app.sandbox:status()

@@ -9,6 +9,7 @@
 -- call that never ended is known after a crash.
 
 local async = require "efr.util.async"
+local collect = require "efr.store.snapshot_collect"
 local sha256 = require "efr.util.sha256"
 local snapshot_root = require "efr.store.snapshot_root"
 
@@ -16,6 +17,7 @@ local M = {}
 
 local MAX_OPEN <const> = 4 -- roots whose walks stay in memory
 local MIB <const> = 1024 * 1024
+local TIDY_US <const> = 3600 * 1000000
 
 local INSERT <const> = "INSERT INTO snapshot_spans (id, root, turn_id, call_id, conversation_id,"
   .. " state, tree_before, shared, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -54,7 +56,8 @@ function M.new(deps)
   if not rows then return nil, err, code end
   return setmetatable({
     ports = deps.ports, git = deps.git, db = deps.db, config = deps.config, log = deps.log,
-    dir = deps.paths.data .. "/snapshots", ignored = deps.ignored, null = deps.ports.store.null,
+    dir = deps.paths.data .. "/snapshots", trash = deps.paths.data .. "/undo-trash",
+    ignored = deps.ignored, null = deps.ports.store.null,
     next_id = rows[1].id + 1, roots = {}, order = {},
   }, Snapshots)
 end
@@ -318,6 +321,22 @@ end
 ---@return string? code
 function Snapshots:spans(turn_id)
   return self.db:read("SELECT * FROM snapshot_spans WHERE turn_id = ? ORDER BY id", { turn_id })
+end
+
+---Forgets what the settings no longer keep, in the background, at most once an hour.
+function Snapshots:tidy()
+  local now = self.ports.sys.mono_us()
+  if self.tidied_us and now - self.tidied_us < TIDY_US then return end
+  self.tidied_us = now
+  async.spawn(self.collect, self)
+end
+
+---The same now. Waits.
+function Snapshots:collect()
+  collect.run(self, {
+    days = self.config:get("snapshot.max_age_days"),
+    turns = self.config:get("snapshot.keep_turns"), gib = self.config:get("snapshot.max_gib"),
+  }, { trash = self.trash, name_of = M.store_name })
 end
 
 ---Keeps what makes the next start quick.

@@ -131,7 +131,10 @@ local function rows_of_root(self, root, spans, force)
     if not listing then return nil, err, code end
     trees[name] = plan.read(listing)
   end
-  return plan.rows(root.path, list, trees, force)
+  local rows = plan.rows(root.path, list, trees, force)
+  -- What a redo needs must be kept as long as the undo.
+  rows[#rows + 1] = { root = root.path, path = "", is_dir = true, action = "keep", tree = now }
+  return rows
 end
 
 -- The spans of a turn by root, and what had no snapshot.

@@ -5,6 +5,7 @@
 -- The user is the approver: what may be written is a grant of this call; masks and floors hold.
 
 local environment = require "efr.sbx.environment"
+local run_snapshot = require "efr.daemon.run_snapshot"
 local run_surface = require "efr.daemon.run_surface"
 
 local MAX_ARGUMENTS <const> = 4096
@@ -42,7 +43,8 @@ local function split_env(list)
   return { pass = pass, set = set }
 end
 
-local function handler(app, session, params)
+-- What is asked for, checked and made absolute.
+local function read(app, session, params)
   if session.peer.model_side then
     return nil, "a command of the model cannot start efr run", "forbidden"
   end
@@ -50,33 +52,51 @@ local function handler(app, session, params)
   if not cwd then
     return nil, ("directory %s: %s"):format(params.cwd, err), "invalid"
   end
-  local grants, env, code
-  grants, err, code = write_grants(app, params.write)
-  if not grants then
+  local code
+  local wanted = { cwd = cwd, project = app.projects:containing(cwd), argv = params.argv }
+  wanted.grants, err, code = write_grants(app, params.write)
+  if not wanted.grants then
     return nil, err, code
   end
-  env, err, code = split_env(params.env)
-  if not env then
+  wanted.env, err, code = split_env(params.env)
+  if not wanted.env then
     return nil, err, code
   end
-  local project = app.projects:containing(cwd)
-  if not project and #grants == 0 and not params.read_only then
+  if not wanted.project and #wanted.grants == 0 and not params.read_only then
     return nil, cwd .. " is in no project: register it (efr project add) or give --write PATH",
       "invalid"
+  end
+  wanted.project_root = wanted.project and wanted.project.root
+  return wanted
+end
+
+local function handler(app, session, params)
+  local wanted, err, code = read(app, session, params)
+  if not wanted then
+    return nil, err, code
   end
   local run_id = app.ports.sys.uuid7()
   local call
   call, err = app.sandbox:prepare({
-    conversation_id = CONVERSATION, call_id = run_id, argv = params.argv, cwd = cwd,
-    project_root = project and project.root, launch = "contained", grants = grants,
-    read_only = params.read_only, cache_mode = params.cache, env_pass = env.pass,
-    env_set = env.set,
+    conversation_id = CONVERSATION, call_id = run_id, argv = params.argv, cwd = wanted.cwd,
+    project_root = wanted.project_root, launch = "contained", grants = wanted.grants,
+    read_only = params.read_only, cache_mode = params.cache, env_pass = wanted.env.pass,
+    env_set = wanted.env.set,
   })
   if not call then
     return nil, err, "conflict"
   end
+  local covered
+  covered, err = run_snapshot.begin(app, session, call, {
+    run_id = run_id, argv = params.argv, cwd = wanted.cwd, grants = wanted.grants,
+    project_root = not params.read_only and wanted.project_root or nil,
+  })
+  if not covered then
+    call:cleanup()
+    return nil, err, "conflict"
+  end
   run_surface.begin(app, session, call, {
-    conversation_id = CONVERSATION, run_id = run_id, cwd = cwd,
+    conversation_id = CONVERSATION, run_id = run_id, cwd = wanted.cwd,
   })
   app.sandbox.runs[run_id] = call
   return {

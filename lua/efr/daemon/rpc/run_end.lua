@@ -1,6 +1,7 @@
 -- run.end: the command of run.begin has ended; answers what the launcher recorded.
 -- Main thread of efrd; waits.
 
+local run_snapshot = require "efr.daemon.run_snapshot"
 local run_surface = require "efr.daemon.run_surface"
 
 local function handler(app, session, params)
@@ -14,6 +15,7 @@ local function handler(app, session, params)
   app.sandbox.runs[params.run_id] = nil
   local result, err = call:result()
   call:cleanup()
+  local changes, undoable = run_snapshot.finish(app, call, params.run_id)
   local told = run_surface.finish(app, call, params.run_id)
   if not result or result.setup_error then
     app.sandbox:check_again()
@@ -21,11 +23,13 @@ local function handler(app, session, params)
   if not result then -- the launcher was killed
     return {
       sandbox = { confined = true, setup_error = err, surface_changes = told.surface_changes },
+      changes = changes, undo_id = undoable and params.run_id or nil,
       quarantined = told.quarantined, surface_files = told.files,
     }
   end
   return {
     exit_code = result.exit_code or params.exit_code,
+    changes = changes, undo_id = undoable and params.run_id or nil,
     sandbox = {
       confined = true, setup_error = result.setup_error or result.launch_error,
       surface_changes = told.surface_changes,

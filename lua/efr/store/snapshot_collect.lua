@@ -1,0 +1,169 @@
+-- Owns: forgetting snapshots: which turns are too old or too many, and the space of their trees.
+-- Must not know: what a snapshot is used for. Runs in efrd; run waits, in a task.
+--
+-- Policy: what a row or an undo names is kept by a reference of its own; everything else goes when
+-- it is an hour old. A root whose store is too large loses its oldest turns. The store of a root
+-- that no row names goes whole.
+
+local M = {}
+
+local DAY_US <const> = 86400 * 1000000
+local GIB_KIB <const> = 1024 * 1024
+local LOOSE_MAX <const> = 2000 -- objects; above it they are packed
+local ROUNDS <const> = 64 -- turns that one run takes from a store that is too large
+local EXPIRE <const> = "--expire=1.hour.ago"
+
+local TOO_MANY <const> = [[
+DELETE FROM snapshot_spans WHERE state <> 'open' AND turn_id IN (SELECT turn_id FROM (
+  SELECT turn_id, row_number() OVER (PARTITION BY conversation_id ORDER BY last DESC) AS place
+  FROM (SELECT turn_id, max(conversation_id) AS conversation_id, max(id) AS last
+    FROM snapshot_spans GROUP BY turn_id)) WHERE place > ?)]]
+local TOO_OLD <const> = "DELETE FROM snapshot_spans WHERE created_at < ?"
+local UNDOS <const> = "DELETE FROM undos WHERE status = 'done' AND created_at < ?"
+local RUNS <const> = "DELETE FROM runs WHERE NOT EXISTS (SELECT 1 FROM snapshot_spans s"
+  .. " WHERE s.turn_id = runs.id)"
+local OLDEST <const> = "SELECT turn_id FROM snapshot_spans WHERE root = ? AND state <> 'open'"
+  .. " GROUP BY turn_id ORDER BY max(id) LIMIT 1"
+local FORGET <const> = "DELETE FROM snapshot_spans WHERE root = ? AND turn_id = ?"
+
+-- Rows --------------------------------------------------------------------------------------------
+
+local function forget_old(self, keep)
+  local before = self.ports.sys.now_us() - keep.days * DAY_US
+  return self:write({
+    { TOO_OLD, { before } }, { TOO_MANY, { keep.turns } }, { UNDOS, { before } }, { RUNS, {} },
+  })
+end
+
+-- The trees that rows and undos name, by root.
+local function wanted(self)
+  local out = {}
+  local function add(root, tree)
+    if not tree then return end
+    out[root] = out[root] or {}
+    out[root][tree] = true
+  end
+  local rows, err, code = self.db:read("SELECT root, tree_before, tree_after FROM snapshot_spans"
+    .. " WHERE state <> 'uncovered'", {})
+  if not rows then return nil, err, code end
+  for _, row in ipairs(rows) do
+    out[row.root] = out[row.root] or {}
+    add(row.root, row.tree_before)
+    add(row.root, row.tree_after)
+  end
+  rows, err, code = self.db:read("SELECT json_extract(e.value, '$.root') AS root,"
+    .. " json_extract(e.value, '$.tree') AS tree FROM undos, json_each(undos.entries) e"
+    .. " WHERE json_extract(e.value, '$.action') = 'keep'", {})
+  if not rows then return nil, err, code end
+  for _, row in ipairs(rows) do add(row.root, row.tree) end
+  for path, root in pairs(self.roots) do add(path, root.tree_id) end
+  return out
+end
+
+-- Stores ------------------------------------------------------------------------------------------
+
+local PREFIX <const> = "refs/efr/"
+
+-- One reference for each tree, and none for others.
+local function set_refs(store, trees)
+  local out, err, code = store:command({ "for-each-ref", "--format=%(refname)", PREFIX })
+  if not out then return nil, err, code end
+  local lines, there = {}, {}
+  for name in out:gmatch("[^\n]+") do
+    local tree = name:sub(#PREFIX + 1)
+    there[tree] = true
+    if not trees[tree] then lines[#lines + 1] = ("delete %s\n"):format(name) end
+  end
+  for tree in pairs(trees) do
+    if not there[tree] then
+      lines[#lines + 1] = ("create %s%s %s\n"):format(PREFIX, tree, tree)
+    end
+  end
+  if #lines == 0 then return true end
+  out, err, code = store:command({ "update-ref", "--stdin" }, table.concat(lines))
+  return out and true, err, code
+end
+
+-- How many loose objects there are, and the size of all in KiB.
+local function measure(store)
+  local out, err, code = store:command({ "count-objects", "-v" })
+  if not out then return nil, err, code end
+  local function number(name) return tonumber(out:match(name .. ": (%d+)")) or 0 end
+  return number("count"), number("size") + number("size%-pack")
+end
+
+local function shrink(store, trees)
+  local ok, err, code = set_refs(store, trees)
+  if ok then ok, err, code = store:command({ "prune", EXPIRE }) end
+  if not ok then return nil, err, code end
+  local loose, size = measure(store)
+  if loose and loose > LOOSE_MAX then
+    ok, err, code = store:command({ "repack", "-d", "-q" })
+    if not ok then return nil, err, code end
+    loose, size = measure(store)
+  end
+  if not loose then return nil, size end
+  return size
+end
+
+local function collect_root(self, root, max_kib)
+  local path = root.path
+  local ok, err, code = root.store:init()
+  if not ok then return nil, err, code end
+  for _ = 1, ROUNDS do
+    local all
+    all, err, code = wanted(self)
+    if not all then return nil, err, code end
+    local size
+    size, err, code = shrink(root.store, all[path] or {})
+    if not size then return nil, err, code end
+    if size <= max_kib then return true end
+    local oldest = self.db:read(OLDEST, { path })
+    if not oldest or not oldest[1] then return true end
+    ok, err, code = self:write({ { FORGET, { path, oldest[1].turn_id } } })
+    if not ok then return nil, err, code end
+  end
+  return true
+end
+
+-- Directories of stores that no row names.
+local function remove_unknown(self, known, name_of)
+  local names, fs = {}, self.ports.fs
+  for path in pairs(known) do names[name_of(path):gsub("%.git$", "")] = true end
+  for path in pairs(self.roots) do names[name_of(path):gsub("%.git$", "")] = true end
+  for _, entry in ipairs(fs.readdir(self.dir) or {}) do
+    local id = entry.name:match("^(%x+)%.")
+    if id and #id == 16 and not names[id] then fs.rmtree(self.dir .. "/" .. entry.name) end
+  end
+end
+
+local function remove_trash(self, dir, keep)
+  local before = self.ports.sys.now_us() - keep.days * DAY_US
+  for _, entry in ipairs(self.ports.fs.readdir(dir) or {}) do
+    local path = dir .. "/" .. entry.name
+    local info = self.ports.fs.lstat(path)
+    if info and info.type == "dir" and info.mtime_us < before then self.ports.fs.rmtree(path) end
+  end
+end
+
+---Forgets what the settings no longer keep. Waits.
+---@param self efr.Snapshots
+---@param keep {days: integer, turns: integer, gib: integer}
+---@param places {trash: string, name_of: fun(root: string): string}
+function M.run(self, keep, places)
+  local ok, err = forget_old(self, keep)
+  local known
+  if ok then known, err = wanted(self) end
+  if not known then return self.log:error("old snapshots: %s", err) end
+  for path in pairs(known) do
+    local root = self.ports.fs.lstat(path) and self:root(path)
+    if root then
+      ok, err = root:alone(collect_root, self, root, keep.gib * GIB_KIB)
+      if not ok then self.log:error("snapshots of %s: %s", path, err) end
+    end
+  end
+  remove_unknown(self, known, places.name_of)
+  remove_trash(self, places.trash, keep)
+end
+
+return M
