@@ -47,7 +47,7 @@ static void limit_tasks_of_root(uint64_t count)
         (void)write_all(fd, text, strlen(text));
 }
 
-static void end_first_without_memory(void)
+void bounds_out_of_memory(void)
 {
     char text[16] = "";
     CLEANUP_FD int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -62,7 +62,6 @@ void bounds_for_call(const struct plan *plan)
     lower(RLIMIT_NPROC, plan->max_processes);
     if (plan->uid == 0 && plan->max_processes)
         limit_tasks_of_root(plan->max_processes);
-    end_first_without_memory();
 }
 
 void bounds_for_command(const struct plan *plan)

@@ -9,6 +9,9 @@
 /* In pid 1. Best effort: no wall rests on it, so nothing fails here. */
 void bounds_for_call(const struct plan *plan);
 
+/* Before the call: its processes go first when memory runs out. Inherited; best effort. */
+void bounds_out_of_memory(void);
+
 /* In the command alone: what the plan limits, never above what the launcher had. */
 void bounds_for_command(const struct plan *plan);
 

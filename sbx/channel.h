@@ -10,6 +10,7 @@ enum message_kind {
     MESSAGE_STOPPED,         /* value = signal; pid 1 waits for a byte to continue it */
     MESSAGE_EXITED,          /* value = exit code */
     MESSAGE_KILLED,          /* value = signal */
+    MESSAGE_WAITING, /* text = number of the mount namespace; a byte lets pid 1 go on */
 };
 
 struct message {

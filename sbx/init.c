@@ -105,16 +105,8 @@ static void enter_landlock(const struct init_args *args, struct mount_result *mo
         die_errno("enter");
 }
 
-/* Everything up to the command. Each step may die; then nothing has run. */
-static void build(const struct init_args *args, struct mount_result *mounts)
+void init_fence(const struct init_args *args, struct mount_result *mounts)
 {
-    stage("identity");
-    ns_map_ids(args->plan->uid, args->gid);
-    bounds_for_call(args->plan);
-    stage("network");
-    if (!args->plan->host_network)
-        ns_loopback_up();
-    mount_all(args->plan, args->terminal, mounts);
     stage("directory");
     if (chdir(args->plan->cwd) < 0)
         die_errno("%s", args->plan->cwd);
@@ -129,11 +121,10 @@ static void build(const struct init_args *args, struct mount_result *mounts)
     (void)close(mounts->root_fd);
 }
 
-/* Keeps what the broker needs to take sockets of programs that are not dumpable. */
-static void confine_self(const struct plan *plan)
+static void confine_self(const struct plan *plan, uint64_t capabilities)
 {
     stage("pid 1");
-    if (caps_keep_only(1ULL << CAP_SYS_PTRACE) < 0)
+    if (caps_keep_only(capabilities) < 0)
         die_errno("capabilities");
     /* A change of capabilities clears the death signal. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -229,19 +220,34 @@ static void serve(const struct init_args *args, const struct serving *s, pid_t c
     }
 }
 
-void init_run(const struct init_args *args)
+void init_begin(const struct init_args *args)
 {
-    struct mount_result mounts = {0};
     sigset_t all;
     status_fd = args->status_fd;
     deletes_fd = args->deletes_fd;
-    overlays = &mounts.overlays;
     die_sink(fail);
     stage("start");
     die_with_launcher(args->lifeline_fd);
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
-    build(args, &mounts);
+}
+
+void init_wait(const struct init_args *args, const char *text)
+{
+    char byte;
+    ssize_t n;
+    send_message(MESSAGE_WAITING, 0, text);
+    do
+        n = read(args->lifeline_fd, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        _exit(EFR_EXIT_SETUP); /* the launcher is gone, or could not do its part */
+}
+
+void init_serve(const struct init_args *args, const struct mount_result *mounts,
+                uint64_t capabilities)
+{
+    overlays = &mounts->overlays;
     stage("start of the command");
     sigset_t child_signal;
     (void)sigemptyset(&child_signal);
@@ -251,9 +257,9 @@ void init_run(const struct init_args *args)
         die_errno("signalfd");
     struct command command;
     command_fork(&command, args);
-    confine_self(args->plan);
-    struct socket_policy sockets = {.places = mounts.places,
-                                    .place_count = mounts.place_count,
+    confine_self(args->plan, capabilities);
+    struct socket_policy sockets = {.places = mounts->places,
+                                    .place_count = mounts->place_count,
                                     .other_roots = args->plan->userns,
                                     .host_network = args->plan->host_network};
     /* Abstract names of the host: a network of the call's own, or Landlock's scope (ABI 6). */
@@ -272,4 +278,21 @@ void init_run(const struct init_args *args)
     send_message(MESSAGE_STARTED, 0, "");
     serve(args, &serving, command.pid);
     _exit(EFR_EXIT_SETUP);
+}
+
+void init_run(const struct init_args *args)
+{
+    struct mount_result mounts = {0};
+    init_begin(args);
+    stage("identity");
+    ns_map_ids(args->plan->uid, args->gid);
+    bounds_for_call(args->plan);
+    bounds_out_of_memory();
+    stage("network");
+    if (!args->plan->host_network)
+        ns_loopback_up();
+    mount_all(args->plan, args->terminal, &mounts);
+    init_fence(args, &mounts);
+    /* With it the broker takes the sockets of programs that are not dumpable. */
+    init_serve(args, &mounts, 1ULL << CAP_SYS_PTRACE);
 }

@@ -5,9 +5,11 @@
 #ifndef EFR_SBX_INIT_H
 #define EFR_SBX_INIT_H
 
+#include "mount.h"
 #include "plan.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct init_args {
@@ -23,7 +25,23 @@ struct init_args {
     sigset_t mask;        /* signal mask of the launcher's caller, for the command */
 };
 
-/* Runs in the child of ns_clone. */
+/* Runs in the child of ns_clone: the native backend. */
 void init_run(const struct init_args *args) __attribute__((noreturn));
+
+/* The parts that both backends share, in their order. */
+
+/* Failures go to the launcher from now on; this process ends with it, and takes no signal. */
+void init_begin(const struct init_args *args);
+
+/* Tells the launcher that it is its turn (text: for MESSAGE_WAITING) and waits until it has done its
+ * part. Ends this process when the launcher does. */
+void init_wait(const struct init_args *args, const char *text);
+
+/* Directory, no_new_privs and Landlock. Closes the places of the result. Dies. */
+void init_fence(const struct init_args *args, struct mount_result *mounts);
+
+/* Starts the command and serves it. capabilities: what this process keeps. */
+void init_serve(const struct init_args *args, const struct mount_result *mounts,
+                uint64_t capabilities) __attribute__((noreturn));
 
 #endif

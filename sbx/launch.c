@@ -1,9 +1,11 @@
 /* See launch.h. */
 #include "launch.h"
 
+#include "bwrap.h"
 #include "channel.h"
 #include "init.h"
 #include "landlock.h"
+#include "layers.h"
 #include "ns.h"
 #include "overlay.h"
 #include "path_floors.h"
@@ -24,6 +26,16 @@
 #include <sys/wait.h>
 
 static struct report report = {.dir = -1, .exit_code = -1};
+
+/* The call while it is started and followed. */
+struct call {
+    struct init_args args;
+    const char *plan_bytes; /* borrowed */
+    size_t plan_len;
+    int lifeline;       /* write end */
+    struct bwrap bwrap; /* pid -1: the native backend */
+    struct layers layers;
+};
 
 /* A failure of the launcher itself: reported like one of pid 1. */
 static void fail(const char *text)
@@ -160,14 +172,24 @@ static void follow_stop(struct init_args *args, int signal, int lifeline)
     (void)write_all(lifeline, "c", 1);
 }
 
-static void take_message(struct init_args *args, const struct message *m, int lifeline)
+/* Bubblewrap's call waits until the overlays are made. */
+static void add_layers(struct call *call, const char *number)
+{
+    uint64_t mounts = strtoull(number, NULL, 10);
+    call->layers.lifeline = call->lifeline;
+    layers_start(&call->layers, &call->bwrap.policy, bwrap_init_pid(&call->bwrap), mounts,
+                 call->args.deletes_fd);
+    (void)write_all(call->lifeline, "g", 1);
+}
+
+static void take_message(struct call *call, const struct message *m)
 {
     switch (m->kind) {
     case MESSAGE_STARTED:
         report_started(&report);
         break;
     case MESSAGE_STOPPED:
-        follow_stop(args, m->value, lifeline);
+        follow_stop(&call->args, m->value, call->lifeline);
         break;
     case MESSAGE_EXITED:
         report.exit_code = m->value;
@@ -179,61 +201,90 @@ static void take_message(struct init_args *args, const struct message *m, int li
         report.exit_code = m->value;
         (void)snprintf(report.launch_error, sizeof report.launch_error, "%s", m->text);
         break;
+    case MESSAGE_WAITING:
+        add_layers(call, m->text);
+        break;
     default:
         (void)snprintf(report.setup_error, sizeof report.setup_error, "%s", m->text);
         break;
     }
 }
 
-static void follow(struct init_args *args, int status, int lifeline, pid_t child)
+static void follow(struct call *call, int status, pid_t child)
 {
+    struct init_args *args = &call->args;
     struct message message;
     while (read_full(status, &message, sizeof message) == sizeof message) {
         message.text[sizeof message.text - 1] = '\0';
-        take_message(args, &message, lifeline);
+        take_message(call, &message);
     }
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
+    layers_finish(&call->layers);
     if (args->terminal_fd >= 0 && args->foreground)
         take_terminal(args, getpgrp());
-    if (report.exit_code < 0 && !report.signal && !report.setup_error[0])
+    if (report.exit_code >= 0 || report.signal || report.setup_error[0])
+        return;
+    if (call->bwrap.pid >= 0)
+        bwrap_explain(&call->bwrap, report.setup_error, sizeof report.setup_error);
+    else
         (void)snprintf(report.setup_error, sizeof report.setup_error, "%s",
                        "pid 1: it ended without a report");
 }
 
-static int run_plan(const struct plan *plan)
+/* Starts the call with the backend of the plan and returns the process to wait for. */
+static pid_t start_call(struct call *call, int lock, const int *launcher_ends)
+{
+    const struct plan *plan = call->args.plan;
+    if (plan->bwrap) {
+        bwrap_start(&call->bwrap, &call->args, call->plan_bytes, call->plan_len, lock,
+                    call->lifeline);
+        return call->bwrap.pid;
+    }
+    pid_t child = ns_clone(!plan->host_network);
+    if (child == 0) {
+        (void)close(launcher_ends[0]);
+        (void)close(launcher_ends[1]);
+        (void)close(report.dir);
+        init_run(&call->args);
+    }
+    return child;
+}
+
+static int run_plan(const struct plan *plan, const char *bytes, size_t len)
 {
     char terminal[128];
     int status[2];
     int lifeline[2];
-    struct init_args args = {
-        .plan = plan, .records_fd = -1, .deletes_fd = -1, .gid = getegid()};
+    struct call call = {
+        .args = {.plan = plan, .records_fd = -1, .deletes_fd = -1, .gid = getegid()},
+        .plan_bytes = bytes,
+        .plan_len = len,
+        .bwrap = {.pid = -1},
+        .layers = {.pid = -1},
+    };
+    struct init_args *args = &call.args;
     stage("start");
-    (void)sigprocmask(SIG_SETMASK, NULL, &args.mask);
-    find_terminal(&args, terminal, sizeof terminal);
+    (void)sigprocmask(SIG_SETMASK, NULL, &args->mask);
+    find_terminal(args, terminal, sizeof terminal);
     if (plan->records)
-        args.records_fd = make_memory_file("efr-records");
+        args->records_fd = make_memory_file("efr-records");
     if (plan->layers)
-        args.deletes_fd = make_memory_file("efr-deletes");
+        args->deletes_fd = make_memory_file("efr-deletes");
     if (pipe2(status, O_CLOEXEC) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         die_errno("pipe");
     stage("tool caches");
     /* Pid 1 inherits it, so it is held until both have ended. */
     CLEANUP_FD int lock = overlays_lock(plan);
-    args.status_fd = status[1];
-    args.lifeline_fd = lifeline[0];
-    pid_t child = ns_clone(!plan->host_network);
-    if (child == 0) {
-        (void)close(status[0]);
-        (void)close(lifeline[1]);
-        (void)close(report.dir);
-        init_run(&args);
-    }
+    args->status_fd = status[1];
+    args->lifeline_fd = lifeline[0];
+    call.lifeline = lifeline[1];
+    pid_t child = start_call(&call, lock, (int[]){status[0], lifeline[1]});
     (void)close(status[1]);
     (void)close(lifeline[0]);
-    follow(&args, status[0], lifeline[1], child);
-    report_records(&report, args.records_fd);
-    report_deletes(&report, args.deletes_fd);
+    follow(&call, status[0], child);
+    report_records(&report, args->records_fd);
+    report_deletes(&report, args->deletes_fd);
     if (report.setup_error[0])
         say("efr-sbx: setup failed: %s", report.setup_error);
     if (report.launch_error[0])
@@ -271,7 +322,7 @@ int launch_run(const char *call_dir)
     if (parsed < 0)
         die("%s", message);
     check_before(&plan);
-    int result = run_plan(&plan);
+    int result = run_plan(&plan, bytes, len);
     plan_finish(&plan);
     return result;
 }

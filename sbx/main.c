@@ -1,6 +1,7 @@
 /* efr-sbx: builds the sandbox of one call, runs it and reports.
  * Owns: the list of subcommands. Must not know: how any of them works. */
 #include "git.h"
+#include "inner.h"
 #include "keep.h"
 #include "landlock.h"
 #include "launch.h"
@@ -101,7 +102,7 @@ static const struct subcommand {
     {"run", run},         {"git", git_run},
     {"keep", keep},       {"landlock-abi", landlock_number},
     {"probe", probe},     {"self-test", self_test},
-    {"outside", outside},
+    {"outside", outside}, {"inner", inner_run},
 };
 
 int main(int argc, char **argv)

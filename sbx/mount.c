@@ -8,15 +8,14 @@
 
 #include "mount_dev.h"
 #include "mount_util.h"
+#include "places.h"
 #include "util.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #define LOCKED_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -39,16 +38,7 @@ struct builder {
     struct mount_result *result;
 };
 
-uint64_t mount_id_of(int fd)
-{
-    struct statx info;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) < 0 ||
-        !(info.stx_mask & STATX_MNT_ID))
-        return 0;
-    return info.stx_mnt_id;
-}
-
-static bool writable_kind(enum mount_kind kind)
+bool mount_is_writable(enum mount_kind kind)
 {
     return kind == MOUNT_ROOT || kind == MOUNT_PIN || kind == MOUNT_GRANT;
 }
@@ -73,43 +63,48 @@ static bool is_granted(enum mount_kind kind)
 }
 
 /* What was granted must be what it was granted as; nothing else may stand in for it. */
-static void check_granted(const struct place *place, mode_t mode)
+static void check_granted(const struct plan_mount *entry, mode_t mode)
 {
-    const char *path = place->entry->path;
-    if (place->entry->kind == MOUNT_GRANT && !S_ISREG(mode) && !S_ISDIR(mode))
-        die("%s: only a file or a directory can be granted for writing", path);
-    if (place->entry->kind == MOUNT_SOCKET && !S_ISSOCK(mode))
-        die("%s: it was granted as a socket and is none", path);
+    if (entry->kind == MOUNT_GRANT && !S_ISREG(mode) && !S_ISDIR(mode))
+        die("%s: only a file or a directory can be granted for writing", entry->path);
+    if (entry->kind == MOUNT_SOCKET && !S_ISSOCK(mode))
+        die("%s: it was granted as a socket and is none", entry->path);
 }
 
-static void open_source(struct builder *b, struct place *place)
+int mount_open_source(const struct plan_mount *entry, struct stat *st)
+{
+    CLEANUP_FD int fd = open_real(AT_FDCWD, entry->path, 0);
+    if (fd < 0 && !is_granted(entry->kind) &&
+        (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return -1;
+    if (fd < 0)
+        die_errno("open %s", entry->path);
+    if (fstat(fd, st) < 0)
+        die_errno("stat %s", entry->path);
+    check_granted(entry, st->st_mode);
+    if ((entry->kind == MOUNT_ROOT || entry->kind == MOUNT_OVERLAY) &&
+        !S_ISDIR(st->st_mode))
+        return -1;
+    return steal_fd(&fd);
+}
+
+static void open_source(struct place *place)
 {
     const char *path = place->entry->path;
     enum mount_kind kind = place->entry->kind;
-    (void)b;
-    CLEANUP_FD int fd = open_real(AT_FDCWD, path, 0);
     struct stat st;
-    if (fd < 0 && !is_granted(kind) &&
-        (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
+    CLEANUP_FD int fd = mount_open_source(place->entry, &st);
+    if (fd < 0) {
         place->skip = true;
         return;
     }
-    if (fd < 0)
-        die_errno("open %s", path);
-    if (fstat(fd, &st) < 0)
-        die_errno("stat %s", path);
-    check_granted(place, st.st_mode);
     place->is_dir = S_ISDIR(st.st_mode);
-    if ((kind == MOUNT_ROOT || kind == MOUNT_OVERLAY) && !place->is_dir) {
-        place->skip = true;
-        return;
-    }
     if (kind == MOUNT_OVERLAY) {
         place->source = steal_fd(&fd);
         return;
     }
     place->source = mount_clone(fd, path);
-    set_clone_attrs(place->source, path, writable_kind(kind));
+    set_clone_attrs(place->source, path, mount_is_writable(kind));
 }
 
 /* A directory of efr's that the command may read; path NULL is none. */
@@ -134,11 +129,11 @@ static void open_sources(struct builder *b)
         place->source = -1;
         place->is_dir = true;
         enum mount_kind kind = place->entry->kind;
-        if (writable_kind(kind) || kind == MOUNT_FLOOR || kind == MOUNT_OVERLAY ||
+        if (mount_is_writable(kind) || kind == MOUNT_FLOOR || kind == MOUNT_OVERLAY ||
             kind == MOUNT_SOCKET)
-            open_source(b, place);
+            open_source(place);
     }
-    overlays_open(&b->result->overlays, b->plan);
+    overlays_open(&b->result->overlays, b->plan, b->plan->layers);
     CLEANUP_FD int tmp = open_real(AT_FDCWD, b->plan->tmp, O_DIRECTORY);
     if (tmp < 0)
         die_errno("open %s", b->plan->tmp);
@@ -202,36 +197,6 @@ static void attach_mask(struct builder *b, size_t index)
     mount_attach(body, target, path);
 }
 
-static void remember_place(struct mount_result *result, int fd, enum place_kind kind,
-                           const char *path)
-{
-    struct stat st;
-    struct statfs fs;
-    if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
-        die_errno("stat %s", path);
-    struct mount_place place = {.id = mount_id_of(fd),
-                                .kind = kind,
-                                .subvolumes = fs.f_type == BTRFS_SUPER_MAGIC,
-                                .root_dev = st.st_dev};
-    if (place.id == 0)
-        die("%s: this kernel does not number mounts (Linux 5.8 does)", path);
-    size_t count = result->place_count;
-    if ((count & (count + 1)) == 0)
-        result->places =
-            xrealloc(result->places, (2 * count + 2) * sizeof *result->places);
-    result->places[result->place_count++] = place;
-}
-
-static void remember_writable(struct mount_result *result, const char *path,
-                              enum place_kind kind)
-{
-    int fd = open_real(AT_FDCWD, path, 0);
-    if (fd < 0)
-        die_errno("open %s again", path);
-    result->write_fds[result->write_count++] = fd;
-    remember_place(result, fd, kind, path);
-}
-
 static void attach_private(struct builder *b, size_t index)
 {
     const char *path = b->places[index].entry->path;
@@ -253,7 +218,7 @@ static void attach_private(struct builder *b, size_t index)
         (void)make_points(b, index, path, body);
     }
     mount_attach(body, target, path);
-    remember_writable(b->result, path, PLACE_PRIVATE);
+    place_writable(b->result, path, PLACE_PRIVATE);
 }
 
 static void attach_shown(int clone, const char *runtime, const char *name)
@@ -277,7 +242,7 @@ static void attach_runtime(struct builder *b, size_t index)
     (void)make_points(b, index, path, body);
     mount_attrs(body, path, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
     mount_attach(body, target, path);
-    remember_writable(b->result, path, PLACE_PRIVATE);
+    place_writable(b->result, path, PLACE_PRIVATE);
     attach_shown(b->assets, path, "efr-sbx");
     attach_shown(b->replay, path, "efr-sbx/replay");
 }
@@ -295,14 +260,14 @@ static void attach_source(struct builder *b, size_t index)
         die_errno("open %s", path);
     mount_attach(place->source, target, path);
     (void)close(steal_fd(&place->source));
-    if (writable_kind(place->entry->kind))
-        remember_writable(b->result, path, PLACE_WRITABLE);
+    if (mount_is_writable(place->entry->kind))
+        place_writable(b->result, path, PLACE_WRITABLE);
     if (place->entry->kind != MOUNT_SOCKET)
         return;
     CLEANUP_FD int socket_fd = open_real(AT_FDCWD, path, 0);
     if (socket_fd < 0)
         die_errno("open %s again", path);
-    remember_place(b->result, socket_fd, PLACE_SOCKET, path);
+    place_add(b->result, socket_fd, PLACE_SOCKET, path);
 }
 
 static void attach_overlay(struct builder *b, size_t index)
@@ -320,7 +285,7 @@ static void attach_overlay(struct builder *b, size_t index)
     if (body < 0)
         return;
     mount_attach(body, target, path);
-    remember_writable(b->result, path, PLACE_WRITABLE);
+    place_writable(b->result, path, PLACE_WRITABLE);
 }
 
 static void attach_all(struct builder *b)
@@ -387,7 +352,7 @@ void mount_all(const struct plan *plan, const char *terminal, struct mount_resul
     fill_pool(b.pool);
     stage("devices");
     dev_build(b.pool, &devices);
-    remember_writable(result, "/dev/shm", PLACE_PRIVATE);
+    place_writable(result, "/dev/shm", PLACE_PRIVATE);
     stage("proc");
     mount_proc(plan->userns);
     stage("mounts");

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define PRIVATE_MOUNTS 4 /* /tmp, /var/tmp, the runtime directory, /dev/shm */
@@ -42,7 +43,11 @@ struct mount_result {
 void mount_all(const struct plan *plan, const char *terminal,
                struct mount_result *result);
 
-/* The number of the mount that an O_PATH descriptor lies on, 0 when the kernel cannot say. */
-uint64_t mount_id_of(int fd);
+/* Whether an entry of this kind shows a place of the host that the call may write. */
+bool mount_is_writable(enum mount_kind kind);
+
+/* Opens the place of an entry that shows something of the host. Returns O_PATH with *st filled,
+ * or -1: it is not there, and this kind is left out then. Dies on any refusal. */
+int mount_open_source(const struct plan_mount *entry, struct stat *st);
 
 #endif

@@ -108,8 +108,7 @@ int mount_pool(void)
     return pool;
 }
 
-/* What of /proc belongs to no process: settings and switches of the machine. */
-static bool is_of_machine(int proc, const char *name)
+bool mount_is_of_machine(int proc, const char *name)
 {
     struct stat st;
     if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9'))
@@ -128,7 +127,7 @@ static void lock_machine_entries(void)
     if (!list)
         die_errno("open /proc");
     for (struct dirent *entry = readdir(list); entry; entry = readdir(list)) {
-        if (!is_of_machine(proc, entry->d_name))
+        if (!mount_is_of_machine(proc, entry->d_name))
             continue;
         CLEANUP_FD int target = open_real(proc, entry->d_name, 0);
         if (target < 0)

@@ -31,6 +31,9 @@ int mount_pool(void);
  * that may make namespaces (it writes their id maps). */
 void mount_proc(bool processes_writable);
 
+/* Whether an entry of /proc belongs to no process: settings and switches of the machine. */
+bool mount_is_of_machine(int proc, const char *name);
+
 /* A new instance of devpts on target. */
 void mount_devpts(int target);
 

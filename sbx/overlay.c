@@ -43,14 +43,14 @@ static int open_readable(int dir, const char *name)
     return openat(real, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int open_base(const struct plan *plan)
+static int open_base(const char *path)
 {
-    int base = open_real(AT_FDCWD, plan->layers, O_DIRECTORY);
+    int base = open_real(AT_FDCWD, path, O_DIRECTORY);
     struct stat st;
     if (base < 0)
-        die_errno("open %s", plan->layers);
+        die_errno("open %s", path);
     if (fstat(base, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-        die("%s is not a private directory of this user", plan->layers);
+        die("%s is not a private directory of this user", path);
     return base;
 }
 
@@ -69,7 +69,7 @@ int overlays_lock(const struct plan *plan)
     if (!plan->keeps_layers)
         return -1;
     const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000L};
-    CLEANUP_FD int base = open_base(plan);
+    CLEANUP_FD int base = open_base(plan->layers);
     int cache = open_readable(base, "cache");
     if (cache < 0)
         die_errno("open %s/cache", plan->layers);
@@ -87,12 +87,13 @@ int overlays_lock(const struct plan *plan)
     return cache;
 }
 
-void overlays_open(struct overlays *overlays, const struct plan *plan)
+void overlays_open(struct overlays *overlays, const struct plan *plan, const char *base)
 {
-    *overlays = (struct overlays){.plan = plan, .base = -1, .disk = -1, .memory = -1};
-    if (!plan->layers)
+    *overlays = (struct overlays){
+        .plan = plan, .base = -1, .disk = -1, .memory = -1, .proc = "/proc/self/fd"};
+    if (!base)
         return;
-    overlays->base = open_base(plan);
+    overlays->base = open_base(base);
     overlays->made = xcalloc(plan->mount_count, sizeof *overlays->made);
 }
 
@@ -175,18 +176,19 @@ static struct layer kept_layer(struct overlays *o, const char *name, mode_t mode
     return layer;
 }
 
-static int set_layer(int fs, const char *option, int fd)
+static int set_layer(const struct overlays *o, int fs, const char *option, int fd)
 {
-    char path[32];
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char path[40];
+    (void)snprintf(path, sizeof path, "%s/%d", o->proc, fd);
     return fsconfig(fs, FSCONFIG_SET_STRING, option, path, 0);
 }
 
-static int configure(int fs, int lower, const struct layer *layer)
+static int configure(const struct overlays *o, int fs, int lower,
+                     const struct layer *layer)
 {
-    if (set_layer(fs, "lowerdir", lower) < 0 ||
-        set_layer(fs, "upperdir", layer->upper) < 0 ||
-        set_layer(fs, "workdir", layer->work) < 0 ||
+    if (set_layer(o, fs, "lowerdir", lower) < 0 ||
+        set_layer(o, fs, "upperdir", layer->upper) < 0 ||
+        set_layer(o, fs, "workdir", layer->work) < 0 ||
         fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0 ||
         fsconfig(fs, FSCONFIG_SET_STRING, "index", "off", 0) < 0 ||
         fsconfig(fs, FSCONFIG_SET_STRING, "xino", "off", 0) < 0)
@@ -232,7 +234,7 @@ int overlays_make(struct overlays *o, int pool, const struct plan_mount *entry, 
     CLEANUP_FD int fs = fsopen("overlay", FSOPEN_CLOEXEC);
     if (fs < 0)
         die_errno("fsopen overlay");
-    if (configure(fs, lower, &layer) < 0) {
+    if (configure(o, fs, lower, &layer) < 0) {
         int saved = errno;
         if (saved == EINVAL && holds_mounts(lower))
             return -1;

@@ -22,6 +22,7 @@ struct overlays {
     int disk;                /* LAYERS, writable, -1 until it is needed */
     int memory; /* where layers of this call are made, -1 until it is needed */
     struct overlay_made *made; /* owned; for what looks at the layers later */
+    const char *proc;          /* name of the directory of our descriptors */
     unsigned int made_count;
     unsigned int count; /* of those */
 };
@@ -30,8 +31,9 @@ struct overlays {
  * stay open until the overlays are gone, or -1 when the plan keeps none. Dies. */
 int overlays_lock(const struct plan *plan);
 
-/* Opens what the host's view is needed for. Dies. */
-void overlays_open(struct overlays *overlays, const struct plan *plan);
+/* Opens what the host's view is needed for. base: where LAYERS is seen, or NULL without
+ * overlays. Dies. */
+void overlays_open(struct overlays *overlays, const struct plan *plan, const char *base);
 
 /* Makes the overlay of one entry over lower (O_PATH, a directory). pool: O_PATH of the call's
  * tmpfs. Returns a detached mount, or -1 when the host has mounts inside the directory, which

@@ -148,6 +148,11 @@ static int on_assets(struct reader *r, struct plan *plan, const char *const *fie
     return set_path(r, &plan->assets, "assets", field[0]);
 }
 
+static int on_bwrap(struct reader *r, struct plan *plan, const char *const *field)
+{
+    return set_path(r, &plan->bwrap, "bwrap", field[0]);
+}
+
 /* One part of a path: no slash, not "." or "..". */
 static bool name_is_plain(const char *name)
 {
@@ -393,7 +398,7 @@ static const struct keyword {
     {"grant", 1, on_grant},     {"socket", 1, on_socket},   {"device", 1, on_device},
     {"network", 1, on_network}, {"userns", 1, on_userns},   {"limit", 2, on_limit},
     {"replay", 1, on_replay},   {"layers", 2, on_layers},   {"move", 2, on_move},
-    {"overlay", 2, on_overlay}, {"default", 2, on_default},
+    {"overlay", 2, on_overlay}, {"default", 2, on_default}, {"bwrap", 1, on_bwrap},
 };
 
 static const struct keyword *find_keyword(const char *name)

@@ -64,6 +64,7 @@ struct plan {
     uint64_t max_processes;    /* limits of the call; 0: none of its own */
     uint64_t max_file_bytes;
     uint64_t max_open_files;
+    const char *bwrap; /* path of the bubblewrap that builds the call; NULL: efr-sbx */
     struct plan_list owned; /* strings that the plan's bytes do not hold */
 };
 

@@ -1,5 +1,5 @@
 /* Fuzzes the broker's reading of a socket address: never beyond the bytes, always a string. */
-// sources: sbx/broker.c sbx/socket_policy.c sbx/sockets.c sbx/util.c sbx/cleanup.c sbx/mount.c sbx/overlay.c sbx/mount_dev.c sbx/mount_util.c sbx/plan.c
+// sources: sbx/broker.c sbx/socket_policy.c sbx/sockets.c sbx/util.c sbx/cleanup.c sbx/mount.c sbx/places.c sbx/overlay.c sbx/mount_dev.c sbx/mount_util.c sbx/plan.c
 #include "broker.h"
 
 #include <stdint.h>

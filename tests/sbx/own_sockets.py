@@ -38,6 +38,17 @@ def expect(what, got, want):
         failed.append("%s: %s, not %s" % (what, got, want))
 
 
+def wanted(what, otherwise):
+    """What bwrap-differs says of a row of this file, where that counts."""
+    if os.environ.get("EFR_SBX_DIFFERS"):
+        with open(os.environ["EFR_SBX_DIFFERS"]) as rows:
+            for row in rows:
+                fields = row.rstrip("\n").split(" | ")
+                if fields[:2] == ["own_sockets.py", what]:
+                    return fields[3]
+    return otherwise
+
+
 def talks(what, server, name, kind=socket.SOCK_STREAM):
     client, answer = attempt(name, kind)
     expect(what, answer, "worked")
@@ -88,7 +99,7 @@ del many
 pid = os.fork()
 if pid == 0:
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
-    os._exit(attempt("absolute")[1] != "worked")
+    os._exit(attempt("absolute")[1] != wanted("a program that is not dumpable", "worked"))
 expect("a program that is not dumpable", os.waitpid(pid, 0)[1], 0)
 
 # A server whose accept loop waits for a connect of its own.

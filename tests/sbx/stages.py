@@ -24,7 +24,14 @@ STAGES = {
     "command": ["command", "seccomp"],
 }
 # Stages of other subcommands and of a failure alone.
-ELSEWHERE = {"namespaces", "git", "probe"}
+ELSEWHERE = {"namespaces", "git", "probe", "bubblewrap"}
+PARTIES = ["shell", "launcher", "init", "command"]
+if os.environ.get("EFR_SBX_BACKEND") == "bwrap":
+    PARTIES[2:2] = ["watcher", "bwrap"]
+    ELSEWHERE = {"identity", "network", "read-only root", "pool", "git", "probe"}
+    STAGES["launcher"] += ["bubblewrap", "mount sources", "mounts", "proc", "devices"]
+    STAGES["init"] = ["start", "plan", "namespaces", "mounts", "directory", "no_new_privs", "landlock",
+                      "start of the command", "pid 1"]
 failed = []
 
 
@@ -39,7 +46,7 @@ def children(pid):
 def family(shell):
     """The pids of the parties that exist."""
     pids = {"shell": shell}
-    for name in ("launcher", "init", "command"):
+    for name in PARTIES[1:]:
         below = children(list(pids.values())[-1])
         if not below:
             break
@@ -104,7 +111,7 @@ def attempt(stage, victim, number):
             result = file.read().split(b"\0")
     except OSError:
         result = []
-    if victim in ("init", "command") and stage != "running" and (
+    if victim not in ("shell", "launcher") and stage != "running" and (
             status != 125 or b"setup_error" not in result or result[result.index(b"started") + 1] != b"0"):
         failed.append("%s: status %d, result %r" % (name, status, result))
     if victim in ("shell", "launcher") and result:
@@ -121,8 +128,7 @@ def main():
     for stage in named - tried:
         failed.append("no launch is stopped at the stage %s" % stage)
     # A process that is stopped itself counts too.
-    victims = {"launcher": ["shell", "launcher"], "init": ["shell", "launcher", "init"],
-               "command": ["shell", "launcher", "init", "command"]}
+    victims = {"launcher": PARTIES[:2], "init": PARTIES[:-1], "command": PARTIES}
     number = 0
     for who, stages in STAGES.items():
         for stage in stages:
