@@ -2,6 +2,7 @@
 -- Owns: what a client does while a turn runs. Must not know: rows or terminal sequences.
 -- Loop thread of `efr`; run waits in a task.
 
+local answer = require "efr.cli.answer"
 local async = require "efr.util.async"
 local block = require "efr.cli.view.block"
 local failure = require "efr.cli.failure"
@@ -10,6 +11,7 @@ local plain = require "efr.cli.view.plain"
 local rpc = require "efr.cli.rpc"
 local screen = require "efr.cli.screen"
 local turn = require "efr.cli.view.turn"
+local waits = require "efr.cli.view.waits"
 
 local M = {}
 
@@ -106,7 +108,7 @@ end
 
 local DECISION <const> = { y = "allow", Y = "allow", n = "deny", N = "deny" }
 
--- Listens for the answer to the question that stands on the screen now.
+-- Listens for the answer to the question, or to the command's wait, that stands on the screen now.
 function Follow:_ask()
   if not self.keys then
     return
@@ -115,12 +117,15 @@ function Follow:_ask()
   if question and question.sent then
     question = nil
   end
-  if question == self.asked then
+  local asked = question or waits.open(self.turn)
+  if asked == self.asked and not (not asked and self.answer:is_over()) then
     return
   end
-  self.asked = question
-  if not question then
-    return self.keys:stop()
+  self.asked = asked
+  if not asked then
+    return self.answer:rest()
+  elseif not question then
+    return self.answer:ask(asked)
   end
   self.keys:listen(function(key)
     local decision = DECISION[key]
@@ -137,6 +142,8 @@ local URGENT <const> = {
   approval_expired = true,
   surface_question_requested = true,
   surface_question_answered = true,
+  tool_call_input_changed = true,
+  shell_command_input_changed = true,
   turn_completed = true,
   turn_failed = true,
   turn_interrupted = true,
@@ -291,6 +298,7 @@ function M.run(env, link, sent)
     answers = self.keys ~= nil,
   })
   self.turn.seq = math.max((sent.seq or 1) - 1, 0)
+  self.answer = answer.new(self)
   for _, words in ipairs(block.settings_notes(sent.settings)) do
     self.turn:note(words)
   end

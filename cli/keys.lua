@@ -1,4 +1,4 @@
--- Single keys for an open question.
+-- Keys for an open question: single ones, or all that is typed.
 -- Owns: the input modes of the user's terminal while a turn is followed. Must not know: what a
 -- question asks. Loop thread of `efr`.
 --
@@ -43,10 +43,22 @@ function Keys:prepare()
   end
 end
 
---- Reads keys from now on; what was typed before is dropped.
+--- Reads single keys from now on; what was typed before is dropped.
+--- @param on_key fun(key: string)
 function Keys:listen(on_key)
+  self:type(function(bytes)
+    -- One answer for one key: a paste or an escape sequence is none.
+    if #bytes == 1 then
+      on_key(bytes)
+    end
+  end)
+end
+
+--- Reads everything from now on; what was typed before is dropped.
+--- @param on_bytes fun(bytes: string)
+function Keys:type(on_bytes)
   local first = not self.on_key
-  self.on_key = on_key
+  self.on_key = on_bytes
   if self.tty.foreground(0) then
     self.tty.flush_input(0)
   end
@@ -60,19 +72,19 @@ function Keys:_read()
   if not bytes then
     return self:stop()
   end
-  -- One answer for one key: a paste or an escape sequence is none.
-  if #bytes == 1 and self.on_key then
+  if bytes ~= "" and self.on_key then
     self.on_key(bytes)
   end
 end
 
 --- Stops reading.
-function Keys:stop()
+--- @param flush boolean? what was typed and not read is thrown away
+function Keys:stop(flush)
   if self.on_key then
     self.on_key = nil
     self.poll:close()
     self.poll = nil
-    self.tty.restore(false)
+    self.tty.restore(flush or false)
     self:prepare()
   end
 end

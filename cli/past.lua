@@ -40,7 +40,7 @@ local function replay(entry)
   local state
   for _, envelope in ipairs(entry.events) do
     local now_ms = (when.parse(envelope.at) or 0) / 1000
-    state = state or turn.new({ id = entry.id, now_ms = now_ms, answers = false })
+    state = state or turn.new({ id = entry.id, now_ms = now_ms, answers = false, past = true })
     local ok, why = state:event(envelope, now_ms)
     if not ok then
       return nil, why

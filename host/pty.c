@@ -229,6 +229,14 @@ static ssize_t read_some(struct pty *pty)
     return leave_callback(pty) ? -1 : n;
 }
 
+/* Keeps len_bytes of the queue. What leaves it may be a password, so it is overwritten. */
+static void wipe_queue(struct pty *pty, size_t len_bytes)
+{
+    if (pty->queue_len > len_bytes)
+        explicit_bzero(pty->queue + len_bytes, pty->queue_len - len_bytes);
+    pty->queue_len = len_bytes;
+}
+
 static void flush_queue(struct pty *pty)
 {
     while (pty->queue_len > 0) {
@@ -237,8 +245,9 @@ static void flush_queue(struct pty *pty)
             continue;
         if (n <= 0)
             return;
-        pty->queue_len -= (size_t)n;
-        memmove(pty->queue, pty->queue + n, pty->queue_len);
+        size_t rest = pty->queue_len - (size_t)n;
+        memmove(pty->queue, pty->queue + n, rest);
+        wipe_queue(pty, rest);
     }
 }
 
@@ -404,6 +413,7 @@ void pty_destroy(struct pty *pty)
     release_poll(pty->poll, pty->poll);
     efr_close(&pty->slave);
     efr_close(&pty->master);
+    wipe_queue(pty, 0);
     free(pty->queue);
     free(pty);
 }
@@ -462,7 +472,7 @@ int pty_restore(struct pty *pty, struct efr_err *err)
         return efr_err_errno(err, errno, "put the terminal's modes back");
     if (ioctl(pty->slave, TIOCSWINSZ, &pty->size) < 0)
         return efr_err_errno(err, errno, "put the terminal's size back");
-    pty->queue_len = 0;
+    wipe_queue(pty, 0);
     if (tcflush(pty->slave, TCIFLUSH) < 0)
         return efr_err_errno(err, errno, "throw unread input away");
     return 0;

@@ -3,6 +3,7 @@
 -- Runs in `efr`.
 
 local block = require "efr.cli.view.block"
+local input = require "efr.cli.view.input"
 local prose = require "efr.cli.view.prose"
 local question = require "efr.cli.view.question"
 local rows = require "efr.cli.view.rows"
@@ -105,6 +106,44 @@ function show.question(self, item, ctx)
   return true
 end
 
+-- What is typed stands on a line of its own, which is written anew with each key.
+local function show_typed(self, item)
+  local typed = input.is_shown(item) and rows.safe(item.typed or "") or ""
+  if typed ~= (item.written or "") then
+    item.written = typed
+    self.ports.err("\r\27[K> " .. typed)
+  end
+end
+
+function show.input(self, item, ctx)
+  local is_open = item.state == "open" or item.state == "sending"
+  if is_open and not item.shown then
+    item.shown = true
+    local lines = input.rows(item, ctx)
+    self.ports.err(input.prompt(item.prompt) .. "\n")
+    self:_err({ lines[#lines - 1] })
+    self.ports.err("> ")
+  end
+  if item.shown and is_open then
+    show_typed(self, item)
+  elseif item.shown and not item.closed then
+    item.closed = true
+    self.ports.err("\n")
+    self:_err(input.ended_rows(item))
+  end
+  return not is_open
+end
+
+-- A command that waits does so before its call has ended.
+local function show_inputs(self, ctx)
+  for i = self.next, #self.turn.blocks do
+    local item = self.turn.blocks[i]
+    if item.kind == "input" then
+      show.input(self, item, ctx)
+    end
+  end
+end
+
 --- Writes what is new.
 function Plain:update(now_ms)
   local ctx = {
@@ -118,7 +157,7 @@ function Plain:update(now_ms)
   while self.next <= #self.turn.blocks do
     local item = self.turn.blocks[self.next]
     if not show[item.kind](self, item, ctx) then
-      return
+      return show_inputs(self, ctx)
     end
     self.next = self.next + 1
   end

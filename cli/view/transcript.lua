@@ -5,6 +5,7 @@
 local block = require "efr.cli.view.block"
 local changes = require "efr.cli.view.changes"
 local exit_view = require "efr.cli.view.exit"
+local input = require "efr.cli.view.input"
 local prose = require "efr.cli.view.prose"
 local question = require "efr.cli.view.question"
 local rows = require "efr.cli.view.rows"
@@ -41,7 +42,8 @@ local function joined(a, b)
   if a.kind == "note" and b.kind == "note" then
     return true
   end
-  return a.kind == "question" and b.kind == "call" and a.call_id == b.call_id
+  local pair = a.kind == "question" and b.kind == "call" or a.kind == "call" and b.kind == "input"
+  return pair and a.call_id == b.call_id
 end
 
 -- Appends a block's rows, after a blank row where one belongs.
@@ -123,6 +125,13 @@ function show.question(self, item, ctx, commit)
     return {}, card_rows(self, item, ctx, commit), false
   end
   return { question.answer_row(item) }, {}, true
+end
+
+function show.input(_, item, ctx)
+  if item.state == "open" or item.state == "sending" then
+    return {}, input.rows(item, ctx), false
+  end
+  return input.ended_rows(item), {}, true
 end
 
 local ENDED_NOTE <const> = {

@@ -3,6 +3,7 @@
 -- the wire. Pure: time comes as an argument in milliseconds. Runs in `efr`.
 
 local notes = require "efr.cli.view.notes"
+local waits = require "efr.cli.view.waits"
 
 local M = {}
 
@@ -23,7 +24,8 @@ local REQUIRED <const> = {
   assistant_message_completed = { index = "number", text = "string" },
   tool_call_started = { call_id = "string", tool = "string" },
   tool_call_output_updated = { call_id = "string", tail = "string" },
-  tool_call_input_changed = { call_id = "string" },
+  tool_call_input_changed = { call_id = "string", input = "string" },
+  shell_command_input_changed = { call_id = "string", input = "string" },
   tool_call_completed = { call_id = "string" },
   approval_requested = { call_id = "string", summary = "string" },
   approval_resolved = { call_id = "string", decision = "string" },
@@ -73,11 +75,16 @@ local AFTER_END <const> = {
   turn_undone = true,
 }
 
---- @param opts {id: string, now_ms: number, answers: boolean} answers = a person here can answer
+-- Events of a command that was left running; they name its call and no turn.
+local OF_A_CALL <const> = { shell_command_input_changed = true, shell_command_ended = true }
+
+--- @param opts {id: string, now_ms: number, answers: boolean, past: boolean?} answers = a person
+---   here can answer; past = a record of what was
 function M.new(opts)
   return setmetatable({
     id = opts.id,
     answers = opts.answers,
+    past = opts.past,
     phase = "queued",
     blocks = {},
     prose = {},
@@ -220,6 +227,7 @@ function on.tool_call_started(self, event, now_ms)
     input = event.input,
     state = "running",
     started_ms = now_ms,
+    contained = type(event.launch) == "table" and event.launch.kind == "contained",
     denied = question and question.state ~= "allowed" or nil,
   })
   self.activity = { kind = "running", detail = event.tool }
@@ -233,11 +241,16 @@ function on.tool_call_output_updated(self, event)
 end
 
 function on.tool_call_input_changed(self, event)
-  local wait = event.input
-  local kind = type(wait) == "table" and wait.kind or wait
-  if kind == "visible" or kind == "hidden" then
-    local what = kind == "hidden" and "hidden input" or "input"
-    self:note(("the command waits for %s that efr cannot ask for here"):format(what))
+  local call = self.calls[event.call_id]
+  if call and call.state == "running" then
+    waits.change(self, call, event)
+  end
+end
+
+function on.shell_command_input_changed(self, event)
+  local call = self.calls[event.call_id]
+  if call and call.state == "done" then
+    waits.change(self, call, event)
   end
 end
 
@@ -247,6 +260,7 @@ function on.tool_call_completed(self, event, now_ms)
   if not call then
     return
   end
+  waits.finish(call)
   call.state = "done"
   call.seconds = (now_ms - call.started_ms) / 1000
   for _, field in ipairs({
@@ -348,7 +362,10 @@ function on.shell_command_left(self, event)
 end
 
 function on.shell_command_ended(self, event)
-  local line = self.left[event.call_id]
+  local line, call = self.left[event.call_id], self.calls[event.call_id]
+  if call then
+    waits.finish(call)
+  end
   if line then
     self:note(notes.left_ended(line, event.exit_code))
   end
@@ -390,6 +407,8 @@ function Turn:_end(outcome, now_ms, event)
       block.done = true
     elseif block.kind == "question" and block.state == "open" then
       block.state = block.question_id and "left" or "expired"
+    elseif block.kind == "input" and block.state == "open" then
+      block.state, block.typed = "over", nil
     elseif block.kind == "call" and block.state == "running" then
       block.state = "done"
       block.unfinished = true
@@ -406,7 +425,7 @@ function Turn:event(envelope, now_ms)
   end
   self.seq = math.max(self.seq, envelope.seq or 0)
   self.life_ms = now_ms
-  if event.turn_id ~= self.id then
+  if event.turn_id ~= self.id and not OF_A_CALL[event.kind] then
     return true
   end
   local wrong = malformed(event)

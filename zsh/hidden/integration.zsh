@@ -22,7 +22,7 @@ typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
 typeset -ga _efrh_launcher=() _efrh_jobs=()
 
 # A descriptor of our own: a command may redirect the shell's output or lock the terminal.
-sysopen -w -o cloexec -u _efrh_tty /dev/tty
+sysopen -rw -o cloexec -u _efrh_tty /dev/tty
 
 _efrh_mark() {
   print -rn -u $_efrh_tty -- $'\x18\e]133;'$1$'\a'
@@ -130,6 +130,13 @@ _efrh_end_stopped() {
   done 2>/dev/null
 }
 
+# Throws away what the command left unread: a late answer to it must never become a command line. By now
+# the shell has the terminal, and efrd types an answer only while a program of the command has it.
+_efrh_drain() {
+  local bytes
+  while sysread -t 0 -i $_efrh_tty bytes; do :; done 2>/dev/null
+}
+
 # Gives the status of the last command back to $?.
 _efrh_status() {
   return $_efrh_last
@@ -140,6 +147,7 @@ _efrh_end() {
   [[ -n $_efrh_open ]] || return 0
   _efrh_open= _efrh_text=
   local REPLY
+  _efrh_drain
   if [[ $_efrh_kind == contained ]]; then
     _efrh_end_stopped
     _efrh_mark "efr-sbx;$_efrh_nonce"

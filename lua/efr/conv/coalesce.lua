@@ -37,6 +37,13 @@ function Coalescer:poke()
   end)
 end
 
+---Does now what is left to do. Waits.
+function Coalescer:now()
+  if not self.dirty then return end
+  self.dirty = false
+  self.flush()
+end
+
 ---No flush starts any more.
 function Coalescer:stop()
   self.stopped = true

@@ -20,6 +20,7 @@ local IDLE_MS <const> = 60000
 ---@field quarantined table[]  what lies in quarantine and was not asked about: {call_id, changes,
 ---  place}
 ---@field surface_questions table<string, table>  pending questions about it by their id
+---@field lines table<string, table>  shell lines that run, by call id; see conv.input
 ---@field last_seq integer
 ---@field cwd string|nil  where the user's newest prompt came from
 ---@field shell_cwd string|nil  where the hidden shell is
@@ -41,6 +42,7 @@ function M.new(app, id, row)
     approvals = {},
     quarantined = {},
     surface_questions = {},
+    lines = {},
     listeners = {},
     last_seq = row and row.last_seq or 0,
     title = row and row.title,

@@ -15,6 +15,7 @@ local KINDS <const> = {
   "login_completed", "logout_completed", "sandbox_unavailable", "sandbox_surface_changed",
   "surface_question_requested", "surface_question_answered", "turn_surface_report",
   "shell_command_left", "shell_command_ended",
+  "tool_call_input_changed", "shell_command_input_changed",
 }
 
 local KNOWN = {}

@@ -11,6 +11,7 @@ local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
 local decisions = require "efr.conv.decisions"
 local events = require "efr.conv.events"
+local input = require "efr.conv.input"
 local machine = require "efr.conv.machine"
 local registry = require "efr.tools.registry"
 local route = require "efr.conv.route"
@@ -366,6 +367,17 @@ function Manager:hold(conversation_id, turn_id)
     conv.held = nil
     conv:kick()
   end
+end
+
+---Types a person's answer at a command that waits.
+---@param params table  of input.respond
+---@return table|nil result
+---@return string? message
+---@return string? code
+function Manager:respond(params)
+  local conv, message, code = find(self, params.conversation_id)
+  if not conv then return nil, message, code end
+  return input.respond(conv, params)
 end
 
 ---Listens to the drafts of a conversation.

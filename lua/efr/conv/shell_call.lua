@@ -9,13 +9,12 @@
 local cache_deletes = require "efr.conv.cache_deletes"
 local exit_check = require "efr.conv.exit_check"
 local exit_grants = require "efr.conv.exit_grants"
+local input = require "efr.conv.input"
 local left = require "efr.conv.left"
 local surface = require "efr.conv.surface"
 local trusted = require "efr.perm.trusted"
 
 local M = {}
-
-local MINUTE_US <const> = 60000000
 
 -- Whether the sandbox still works is looked at again; nothing runs outside instead.
 local function look_again(app, call)
@@ -71,22 +70,6 @@ local function forget_sudo(turn, call)
   return before and after and "both" or before and "before" or after and "after" or nil
 end
 
--- A command that may ask, outside of the sandbox, is waited for as long as a person follows who can
--- answer.
-local function person_may_answer(turn, call)
-  local asks = false
-  for _, requirement in ipairs(call.requirements or {}) do
-    asks = asks or requirement.kind == "interactive"
-  end
-  if not asks or call.launch == "contained" then return nil end
-  local app = turn.app
-  local stop_us = app.ports.sys.mono_us()
-    + app.config:get("shell.interactive_timeout_minutes") * MINUTE_US
-  return function()
-    return app.ports.sys.mono_us() < stop_us and app.answering:somebody(turn.conv.id)
-  end
-end
-
 -- What the model reads behind the output: what the call could not do, what it left, and what it
 -- deleted in caches.
 local function notes_of(turn, call, watch, run)
@@ -109,7 +92,6 @@ local function run_options(turn, call, opts)
     search_path = call.launch ~= "contained" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
     check = call.exits and function() return exit_check.same(turn, call) end,
-    may_wait = person_may_answer(turn, call),
     on_output = call.ctx.on_output,
     token = turn.token,
   }
@@ -158,10 +140,12 @@ end
 
 local function run_ready(turn, call, opts, ready)
   local conv, prepared, watch, hidden = turn.conv, ready.prepared, ready.watch, ready.hidden
+  local line = input.follow(turn, call, hidden, prepared)
   local stays = left.new(conv, turn.id, call.id, opts.line)
-  local wanted = run_options(turn, call, opts)
+  local wanted = line:options(run_options(turn, call, opts))
   wanted.call = prepared
   wanted.on_late_end = function(late)
+    line:finish()
     prepared:cleanup()
     stays:ends(late.exit_code)
     if watch then surface.late(turn, call, watch, hidden.cwd) end
@@ -174,7 +158,12 @@ local function run_ready(turn, call, opts, ready)
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   local run = { prepared = prepared, outcome = result.outcome }
   if watch then result.notes = notes_of(turn, call, watch, run) end
-  if result.left_running then stays:begins(result.pty_id) else prepared:cleanup() end
+  if result.left_running then
+    stays:begins(result.pty_id)
+  else
+    line:finish()
+    prepared:cleanup()
+  end
   return result
 end
 

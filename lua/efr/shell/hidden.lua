@@ -2,7 +2,7 @@
 --
 -- Owns: what is typed (one fixed line, never the model's), who waits for a run, how one is stopped.
 -- (hidden/life.lua starts and ends the shell, hidden/watch.lua follows what its terminal says,
--- hidden/steer.lua is for a person who looks.)
+-- hidden/input.lua what a command waits for, hidden/steer.lua is for a person who looks.)
 -- Must not know: permissions, the store, what a line means. Loop thread of efrd; methods that wait
 -- run in a coroutine.
 --
@@ -16,6 +16,7 @@
 
 local async = require "efr.util.async"
 local handoff = require "efr.shell.handoff"
+local input = require "efr.shell.hidden.input"
 local life = require "efr.shell.hidden.life"
 local live = require "efr.shell.live"
 local output = require "efr.shell.output"
@@ -58,7 +59,7 @@ function M.new(opts)
   }, Hidden)
 end
 
-for _, part in ipairs { life, steer, watch } do
+for _, part in ipairs { input, life, steer, watch } do
   for name, method in pairs(part) do Hidden[name] = method end
 end
 
@@ -133,24 +134,31 @@ end
 -- A run that goes on without its caller.
 local function leave_running(self, run, outcome)
   run.late, run.answered = true, true
+  -- From now on another event tells what it waits for, and it can be answered.
+  run.stood, run.wait, run.refused, run.next_look = run.wait, nil, nil, 0
   local result = results.running(run, self.cwd, outcome, self._terminal:screen())
   result.pty_id = self._pty_id
   return result
 end
 
--- Takes a run back, or stops it.
+-- Stops a run that somebody gave up: takes it back, or ends it.
 function Hidden:_interrupt(run)
   if not run.started and not run.ended and self._handoff:take_back() then
     self:_end_run("dropped")
     self._phase = "ready"
     return self:_result(run)
   end
+  return self:_stopped(run, "interrupted")
+end
+
+-- Ends a run, and what it gives back then.
+function Hidden:_stopped(run, outcome)
   self:_stop(run)
-  if not run.ended then return leave_running(self, run, "interrupted") end
+  if not run.ended then return leave_running(self, run, outcome) end
   local result = self:_result(run)
   if result.outcome ~= "exited" then
     -- A launcher that was killed here leaves no result, which is no failure of the sandbox.
-    result.outcome, result.setup_error = "interrupted", nil
+    result.outcome, result.setup_error = outcome, nil
   end
   return result
 end
@@ -189,8 +197,9 @@ end
 -- Waits for the end of a run: until the timeout, and then as long as somebody may still answer it.
 function Hidden:_wait_end(run, opts, timeout)
   local how
+  local function over() return run.ended or run.refused end
   repeat
-    how = self:_wait(self:_now_ms() + timeout, opts.token, function() return run.ended end)
+    how = self:_wait(self:_now_ms() + timeout, opts.token, over)
     timeout = ASK_AGAIN_MS
   until how ~= "timeout" or not opts.may_wait or not opts.may_wait()
   return how
@@ -207,11 +216,13 @@ function Hidden:_run_locked(opts, again)
     launch = opts.launch or "direct", call = opts.call, output = output.new(),
     typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,
     line = opts.line, call_id = opts.call_id, since_us = self._ports.sys.now_us(),
+    on_wait = opts.on_wait, shell_line = opts.shell_line, manual_input = opts.manual_input,
   }
   local typed, err = self:_type(run, opts)
   if not typed then return self:_not_typed(opts, again, typed, err) end
   local how = self:_wait_end(run, opts, timeout)
   if how == "cancelled" then return self:_interrupt(run) end
+  if run.refused and not run.ended then return self:_stopped(run, "wants_secret") end
   if how == "timeout" then return leave_running(self, run, "timeout") end
   if run.ended == "exited" and not run.started and not again then
     -- The shell had ended at its prompt (the line before took its input away): nothing ran.

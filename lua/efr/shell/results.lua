@@ -22,11 +22,20 @@ local M = {}
 ---@field call_id string?  for whoever looks at the shell
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
+---@field on_wait fun(wait: efr.shell.Wait)?  what a person could answer has changed
+---@field shell_line boolean?  the line starts a shell or an interpreter that stays
+---@field manual_input boolean?  a person may type though no wait is known
 ---@field token efr.Token?
+
+---@class efr.shell.Wait
+---@field kind "none"|"hidden"|"visible"
+---@field looks_secret boolean
+---@field late boolean  the call has answered; the command was left running
+---@field pty_id string
 
 ---@class efr.shell.RunResult
 ---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"|
----  "cut_short"|"changed"
+---  "cut_short"|"changed"|"wants_secret"
 ---@field output string  text, at most about 1 MiB
 ---@field truncated boolean
 ---@field exit_code integer?
@@ -38,6 +47,7 @@ local M = {}
 ---@field full_screen boolean?  of timeout: the output is the screen of a full-screen program
 ---@field pty_id string?  of the terminal, when the command goes on
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
+---@field waits efr.shell.WaitKind?  of one that goes on: what it waited for
 
 ---A line that was not run; setup_failed is the shell's here.
 ---@param cwd string
@@ -68,7 +78,7 @@ end
 ---A run that goes on after its caller has its answer. Waits.
 ---@param run table
 ---@param cwd string
----@param outcome "timeout"|"interrupted"
+---@param outcome "timeout"|"interrupted"|"wants_secret"
 ---@param screen efr.shell.Screen?
 ---@return efr.shell.RunResult
 function M.running(run, cwd, outcome, screen)
@@ -76,6 +86,7 @@ function M.running(run, cwd, outcome, screen)
   return {
     outcome = outcome, output = shown or replay.tail(run.output, screen, live.TAIL_BYTES),
     truncated = true, cwd = cwd, left_running = true, full_screen = shown and true,
+    waits = run.stood and run.stood.kind,
   }
 end
 

@@ -173,6 +173,14 @@ local function finished(result, call)
   return with_note(result.output, note), result.exit_code ~= 0
 end
 
+-- How a command stands that goes on.
+local WAITS <const> = {
+  hidden = ", waits for hidden input such as a password",
+  visible = ", waits for an answer",
+  input = ", waits for input",
+  keys = ", waits for keys",
+}
+
 local FULL_SCREEN <const> = "[the command is a full-screen program that still runs after %d s; no "
   .. "keys can be sent to it from here, and until it ends the hidden shell takes no other command. "
   .. "Its screen shows:]"
@@ -181,12 +189,13 @@ local function timed_out(result, call)
   if result.full_screen then
     return FULL_SCREEN:format(call.seconds) .. "\n" .. result.output, false
   end
-  local note = ("[the command still runs after %d s and goes on in the hidden shell, which takes "
+  local note = ("[the command still runs after %d s%s and goes on in the hidden shell, which takes "
     .. "no other command until it ends; %s]")
+  local waits = WAITS[result.waits] or ""
   if result.output == "" then
-    return note:format(call.seconds, "it printed nothing so far"), false
+    return note:format(call.seconds, waits, "it printed nothing so far"), false
   end
-  return note:format(call.seconds, "its output ends with:") .. "\n" .. result.output, false
+  return note:format(call.seconds, waits, "its output ends with:") .. "\n" .. result.output, false
 end
 
 local function setup_failed(result, call)
@@ -209,6 +218,17 @@ local function fixed(note)
   end
 end
 
+local function wants_secret(result, call)
+  local why = call.ctx.launch == "contained"
+    and "the command asked for a password or another secret, and efr types none into the sandbox"
+    or "the command waits for hidden input, such as a password, and nobody can answer"
+  local ending = result.left_running and "it was interrupted and still runs" or "it was stopped"
+  if call.ctx.launch == "contained" then
+    ending = ending .. ". One that cannot do without can ask for needs.outside"
+  end
+  return with_note(result.output or "", ("[%s; %s]"):format(why, ending)), true
+end
+
 local FRESH <const> = "[the hidden shell of before had ended: this ran in a new one, without its "
   .. "variables, functions and aliases]"
 
@@ -219,8 +239,7 @@ local OUTCOMES <const> = {
   cut_short = cut_short,
   -- The words about an interrupt come from the turn, which knows who asked for it.
   interrupted = function(result) return result.output or "", true end,
-  wants_secret = fixed("[the command waits for hidden input, such as a password, and nobody can "
-    .. "answer; it was stopped]"),
+  wants_secret = wants_secret,
   -- zsh could not parse the text; its own message is the output.
   not_started = fixed("[zsh could not read the command, and nothing of it ran]"),
   busy = function(result)

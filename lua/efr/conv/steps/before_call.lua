@@ -2,6 +2,7 @@
 -- Must not know: how the call was decided. Runs in efrd, in the turn's task; waits.
 
 local events = require "efr.conv.events"
+local input = require "efr.conv.input"
 local prompt = require "efr.conv.prompt"
 local refuse = require "efr.conv.refuse"
 local snapshots = require "efr.conv.snapshots"
@@ -33,6 +34,7 @@ function M.run(turn, call)
     tool = call.name,
     input = call.input,
     launch = launch_of(turn, call),
+    manual_input = input.takes_manual(call) or nil,
   }) }) and true
 end
 

@@ -26,6 +26,7 @@ local function follow_output(turn, call)
     tail, bytes = new_tail, new_bytes
     updates:poke()
   end
+  call.flush_output = function() updates:now() end
   return updates
 end
 
@@ -50,6 +51,7 @@ function M.run(turn, call)
   local updates = follow_output(turn, call)
   local ok, result = async.spawn(call.tool.run, call.input, call.ctx):wait()
   updates:stop()
+  call.flush_output = nil
   if not ok then
     turn.app.log:error("tool %s: %s", call.name, result)
     result = { output = "The tool failed with an internal error of efr.", is_error = true }

@@ -133,6 +133,7 @@ function Watch:_tick()
     if not run.started and quiet >= RETYPE_MS then self:_type_again(run) end
   end
   self:_check_end()
+  self:_watch_input()
 end
 
 -- Whether an answer of the terminal would reach the program that asked: only a job that reads
