@@ -106,16 +106,19 @@ describe("conv: a decision", function()
         input = { requirements = {}, tool = "look" } }
     end
     assert.is_nil(decisions:get("v", "c44"))
-    assert.equal("c45", decisions:get("v", "c45").call_id)
+    assert.equal("c65", decisions:get("v", "c65").call_id)
+    assert.is_nil(decisions:get("another", "c300"))
     assert.equal("c300", decisions:get("v").call_id)
-    -- In bytes too; but the newest is always there.
-    for _, id in ipairs({ "l1", "l2" }) do
-      decisions:add { call_id = id, conversation_id = "v", decision = decision, effect = "allow",
-        line = ("x"):rep(600 * 1024), input = { requirements = {}, tool = "shell" } }
-      assert.equal(id, decisions:get("v").call_id)
+    assert.equal("c300", decisions:get(nil, "c300").call_id)
+    -- In bytes too, however many lines there are; but the newest is always there.
+    for i = 1, 9 do
+      decisions:add { call_id = "l" .. i, conversation_id = "v", decision = decision,
+        effect = "allow", line = ("x"):rep(64 * 1024), input = { requirements = {}, tool = "shell" } }
+      assert.equal("l" .. i, decisions:get("v").call_id)
     end
     assert.is_nil(decisions:get("v", "l1"))
     assert.is_nil(decisions:get("v", "c300"))
+    assert.equal("l2", decisions:get("v", "l2").call_id)
   end)
 
   it("explains a line that is no UTF-8", function()

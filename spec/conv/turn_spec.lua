@@ -133,6 +133,62 @@ describe("conv: a turn", function()
     for i, text in ipairs(before) do assert.equal(text, sent[i]) end
   end)
 
+  describe("a quiet conversation", function()
+    local id
+    local function is_open() return w.app.conversations.open[id] ~= nil end
+    before_each(function()
+      opened()
+      w.provider.script = function(_, n)
+        return n % 2 == 1 and answer(nil, { { "shell", { command = "x" } } }) or answer("end " .. n)
+      end
+      id = w:send("first", { new_conversation = true }).conversation_id
+    end)
+
+    local function ended()
+      w.shell_ended = true
+      w.shells.hidden.on_event("shell_exited", { exit_code = 0 })
+    end
+
+    it("is forgotten with its shell, and goes on where it was", function()
+      local before = w.provider.requests[2].sent
+      w.shells.hidden.on_event("shell_started", { cwd = "/home/u/p", pid = 77 })
+      w.clock.advance(61000)
+      assert.is_true(is_open())
+      ended()
+      assert.is_false(is_open())
+      assert.equal(id, w.closed_shell)
+      w.lines = {}
+      w:send("second", { conversation_id = id })
+      assert.is_true(is_open())
+      assert.is_true(w.shell_opts.had_shell)
+      for i, text in ipairs(before) do assert.equal(text, w.provider.requests[3].sent[i]) end
+    end)
+
+    it("stays while somebody listens, and goes when nobody does", function()
+      local stop = w.app.conversations:drafts(id, function() end)
+      ended()
+      assert.is_true(is_open())
+      stop()
+      assert.is_false(is_open())
+      w.app.conversations:drafts(id, function() end)()
+      assert.is_false(is_open())
+    end)
+
+    it("stays while something is only in memory", function()
+      local conv = w.app.conversations.open[id]
+      for _, state in ipairs({ { "left_behind", true }, { "quarantined", { {} } },
+        { "approvals", { c = {} } }, { "surface_questions", { q = {} } }, { "appending", 2 } }) do
+        local was = conv[state[1]]
+        conv[state[1]] = state[2]
+        ended()
+        assert.is_true(is_open(), state[1])
+        conv[state[1]] = was
+      end
+      ended()
+      assert.is_false(is_open())
+    end)
+  end)
+
   it("leaves another provider's opaque data out of what is sent", function()
     opened()
     w.provider.script = function(_, n)

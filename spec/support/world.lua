@@ -189,6 +189,12 @@ local function new_query(store)
       end
     end
   end
+  function query:had_shell(id)
+    for _, e in ipairs(store.events) do
+      if e.conversation_id == id and e.kind == "shell_started" then return true end
+    end
+    return false
+  end
   function query:turn_events(id, turn_id)
     local rows = {}
     for _, e in ipairs(store.events) do
@@ -314,7 +320,12 @@ local function new_shells(world)
     if world.run_line then return world.run_line(opts, self) end
     return { outcome = "finished", output = "ran " .. opts.line, exit_code = 0, cwd = self.cwd }
   end
-  return { hidden = hidden, has_zsh = function() return true end, get = function(_, _, opts)
+  function hidden:pid() return not world.shell_ended and 77 or nil end
+  return { hidden = hidden, has_zsh = function() return true end,
+    of_conversation = function() return #world.lines > 0 and hidden or nil end,
+    close_conversation = function(_, id) world.closed_shell = id end,
+    get = function(_, _, opts)
+    world.shell_opts = opts
     hidden.cwd = hidden.cwd or opts.cwd
     hidden.on_event = opts.on_event
     return hidden

@@ -26,6 +26,9 @@ local IDLE_MS <const> = 60000
 ---@field shell_cwd string|nil  where the hidden shell is
 ---@field scope table|nil  of its newest turn
 ---@field scratch string|nil  $SCRATCH, once a turn made it
+---@field is_old boolean  it was read from the store
+---@field left_behind boolean|nil  a command was left running: what it does later is the newest turn's
+---@field on_quiet fun()|nil  it holds nothing that the store does not hold
 local Conversation = {}
 Conversation.__index = Conversation
 
@@ -48,6 +51,8 @@ function M.new(app, id, row)
     title = row and row.title,
     known_cwd = row and row.cwd,
     scope = row and row.scope,
+    is_old = row ~= nil,
+    appending = 0,
     closed = false,
   }, Conversation)
 end
@@ -60,7 +65,9 @@ end
 function Conversation:append(batch)
   for _, event in ipairs(batch.events or {}) do event.conversation_id = self.id end
   for _, message in ipairs(batch.turn_messages or {}) do message.conversation_id = self.id end
+  self.appending = self.appending + 1
   local seqs, message, code = self.app.store:append(batch)
+  self.appending = self.appending - 1
   if not seqs then return nil, message, code end
   if seqs[#seqs] then self.last_seq = math.max(self.last_seq, seqs[#seqs]) end
   return seqs
@@ -84,7 +91,10 @@ function Conversation:listen(fn)
   if self.context_draft then fn(self.context_draft) end
   local key = {}
   self.listeners[key] = fn
-  return function() self.listeners[key] = nil end
+  return function()
+    self.listeners[key] = nil
+    if not self.history:is_loaded() then self:look_quiet() end
+  end
 end
 
 ---Whether a turn runs or will run without anything more from outside.
@@ -93,10 +103,27 @@ function Conversation:is_busy()
   return self.current ~= nil or self.working == true or self.queue:len() > 0
 end
 
+-- Whether nothing runs or waits, nobody listens, and there is nothing that only memory knows.
+local function is_quiet(self)
+  if self:is_busy() or self.closed or self.appending > 0 or self.left_behind then return false end
+  for _, part in ipairs({ self.listeners, self.approvals, self.surface_questions,
+    self.quarantined }) do
+    if next(part) ~= nil then return false end
+  end
+  local shell = self.app.shells:of_conversation(self.id)
+  return not (shell and shell:pid())
+end
+
+---Tells the manager when the conversation can be forgotten.
+function Conversation:look_quiet()
+  if self.on_quiet and is_quiet(self) then self.on_quiet() end
+end
+
 -- What can be read again goes, and with it what the caches of other parts hold for a turn.
 local function rest(self)
   if self:is_busy() then return end
   self.history:drop()
+  self:look_quiet()
   self.app.guard:rest()
   self.app.tidy:soon()
 end
@@ -141,6 +168,12 @@ local function record_shell_event(self, kind, fields)
   end)
 end
 
+-- Whether commands of this conversation knew a shell that the pool does not know any more.
+local function had_shell(self)
+  return self.is_old and not self.app.shells:of_conversation(self.id)
+    and self.app.query:had_shell(self.id) or nil
+end
+
 ---The hidden shell; it starts with its first command. `cwd` is where a new one begins.
 ---@return table|nil hidden
 ---@return string? message
@@ -148,6 +181,7 @@ function Conversation:shell()
   return self.app.shells:get(self.id, {
     cwd = self.shell_cwd,
     scratch = self.scratch,
+    had_shell = had_shell(self),
     on_event = function(kind, fields) record_shell_event(self, kind, fields) end,
   })
 end

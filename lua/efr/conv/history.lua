@@ -164,6 +164,12 @@ function History:sent()
   return table.move(self.texts, 1, #self.texts, 1, {})
 end
 
+---Whether the texts are in memory.
+---@return boolean
+function History:is_loaded()
+  return self.texts ~= nil
+end
+
 ---How many turns have ended.
 ---@return integer
 function History:count()

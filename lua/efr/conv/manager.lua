@@ -3,7 +3,8 @@
 -- Must not know: the wire, how a turn works inside. Runs in efrd; the commands wait, so they run in
 -- coroutines.
 --
--- Policy: what can be decided in memory is decided before the first wait, so that two commands
+-- Policy: a conversation that rests, whose shell has ended and to which nobody listens is forgotten;
+-- the store has it. What can be decided in memory is decided before the first wait, so that two commands
 -- never both win: a prompt takes its place in the queue, a question is taken by its answer, a
 -- withdrawn prompt leaves the queue. When the batch is not recorded, that is put back.
 
@@ -42,6 +43,16 @@ function Manager:decision(conversation_id, call_id)
   return self.app.decisions:get(conversation_id, call_id)
 end
 
+-- Keeps a conversation until it is quiet.
+local function keep(self, conv)
+  self.open[conv.id] = conv
+  conv.on_quiet = function()
+    self.open[conv.id] = nil
+    conv.on_quiet = nil
+    self.app.shells:close_conversation(conv.id)
+  end
+end
+
 -- The conversation of an id: from memory, else from the store.
 local function find(self, id)
   local conv = self.open[id]
@@ -52,7 +63,7 @@ local function find(self, id)
   end
   -- The read does not wait, so nobody else has made it meanwhile.
   conv = conversation.new(self.app, id, row)
-  self.open[id] = conv
+  keep(self, conv)
   return conv
 end
 
@@ -155,7 +166,7 @@ function Manager:prompt_send(params, session)
     return refused(message, code)
   end
   item.recorded, item.seq = true, seqs[#seqs]
-  if is_new then self.open[conv.id] = conv end
+  if is_new then keep(self, conv) end
   conv:kick()
   local reply = {}
   for name, value in pairs(result) do reply[name] = value end

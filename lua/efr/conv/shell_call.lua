@@ -151,6 +151,7 @@ local function run_ready(turn, call, opts, ready)
     if watch then surface.late(turn, call, watch, hidden.cwd) end
   end
   local result = hidden:run(wanted)
+  conv.left_behind = conv.left_behind or result.left_running
   call.stopped, call.left_running = result.outcome == "interrupted", result.left_running
   call.no_shell = result.no_shell
   call.setup_error = not result.no_shell and result.setup_error or nil

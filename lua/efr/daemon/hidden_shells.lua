@@ -30,7 +30,11 @@ end
 --- @return table
 function M.status(app, row)
   local shell = app.shells:of_conversation(row.id)
-  local status = shell and shell:status() or { state = "idle", cwd = row.cwd, input = "none" }
+  local status = shell and shell:status()
+  if not status then
+    local had = app.query:had_shell(row.id)
+    status = { state = had and "exited" or "idle", cwd = row.cwd, input = "none" }
+  end
   status.conversation_id = row.id
   if status.since_us then
     status.since, status.since_us = time.rfc3339(status.since_us), nil

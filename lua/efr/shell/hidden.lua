@@ -55,7 +55,7 @@ function M.new(opts)
   return setmetatable({
     cwd = opts.cwd, _opts = opts, _ports = opts.ports, _phase = "none",
     _handoff = handoff.new(opts.ports, opts.control), _run = nil, _locked = false, _wake = {},
-    _starts = 0, _known = 0, _used_ms = 0,
+    _starts = opts.had_shell and 1 or 0, _known = opts.had_shell and 1 or 0, _used_ms = 0,
   }, Hidden)
 end
 

@@ -130,6 +130,7 @@ function Pool:_make(id, opts)
   return hidden.new {
     ports = app.ports, program = program, login = login ~= false, control = control,
     cwd = opts.cwd or user.home, home = user.home, on_event = opts.on_event,
+    had_shell = opts.had_shell,
     worker = self._worker, keeper = self._keeper,
     recording = function(pty_id) return self:_record(pty_id) end,
     warn = function(message) self:_warn(message) end,
@@ -144,7 +145,8 @@ end
 
 ---The shell of a conversation. It starts with its first command.
 ---@param conversation_id string  a file name
----@param opts {cwd: string?, scratch: string?, on_event: fun(kind: string, fields: table)?}
+---@param opts {cwd: string?, scratch: string?, had_shell: boolean?,
+---  on_event: fun(kind: string, fields: table)?}  had_shell: its commands knew another one
 ---@return efr.Hidden?
 ---@return string? err
 ---@return string? code

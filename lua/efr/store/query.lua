@@ -218,6 +218,17 @@ function Query:pending_approvals(conversation_id)
     .. " ORDER BY requested_seq", conversation_id)
 end
 
+--- Whether a conversation ever had a hidden shell.
+--- @return boolean|nil, string|nil message, string|nil code
+function Query:had_shell(conversation_id)
+  local row, err, code = one(self, "SELECT EXISTS (SELECT 1 FROM shells WHERE conversation_id = ?)"
+    .. " AS had", conversation_id)
+  if not row then
+    return nil, err, code
+  end
+  return row.had == 1
+end
+
 --- The shells of a conversation that have not exited.
 function Query:open_shells(conversation_id)
   return rows(self, "SELECT * FROM shells WHERE conversation_id = ? AND status = 'open'"

@@ -3,7 +3,7 @@
 local explain = require "efr.perm.explain"
 local list = require "efr.util.list"
 
-local KEEPS <const> = "; it keeps the decisions of the newest calls since it started, at most 256"
+local KEEPS <const> = "; it keeps the decisions of the newest calls since it started, about 240"
 local FORGOTTEN <const> = "efrd does not know this call" .. KEEPS
 local NONE <const> = "efrd remembers no call of this conversation" .. KEEPS
 
