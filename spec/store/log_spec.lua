@@ -203,6 +203,16 @@ describe("store.log", function()
       messages[2].provider, messages[2].model))
   end)
 
+  it("knows whether a conversation had a shell", function()
+    append { events = { created(), queued() } }
+    assert.is_false(s.query:had_shell(C))
+    append { events = {
+      { kind = "shell_started", conversation_id = C, pty_id = "p", cwd = "/", pid = 7 },
+      { kind = "shell_exited", conversation_id = C, pty_id = "p", exit_code = 0 } } }
+    assert.is_true(s.query:had_shell(C))
+    assert.is_false(s.query:had_shell(T))
+  end)
+
   it("makes a title and gives a terminal one conversation", function()
     local other = "0199aaaa-0000-7000-8000-000000000009"
     append { events = { created(), queued("  \n\n  " .. ("é"):rep(100) .. "\nmore") } }

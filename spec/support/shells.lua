@@ -96,8 +96,9 @@ function World:read(name)
 end
 
 ---A shell of this world; events go to self.events.
-function World:shell(id)
+function World:shell(id, had_shell)
   return assert(self.pool:get(id or "c1", {
+    had_shell = had_shell,
     cwd = self.home,
     on_event = function(kind, fields)
       self.events[#self.events + 1] = { kind = kind, fields = fields }

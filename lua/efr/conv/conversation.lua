@@ -125,6 +125,9 @@ local function rest(self)
   self.history:drop()
   self:look_quiet()
   self.app.guard:rest()
+  if self.app.snapshots and self.app.conversations:counts().running == 0 then
+    self.app.snapshots:rest()
+  end
   self.app.tidy:soon()
 end
 

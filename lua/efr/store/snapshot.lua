@@ -339,6 +339,22 @@ function Snapshots:collect()
   }, { trash = self.trash, name_of = M.store_name })
 end
 
+---Lets go of the walks of roots that nobody uses; they are kept on disk. Between turns only, since
+---a turn looks once more at the roots of its calls.
+function Snapshots:rest()
+  local order = {}
+  for _, path in ipairs(self.order) do
+    local root = self.roots[path]
+    if root and (root.busy or #root.active > 0) then
+      order[#order + 1] = path
+    elseif root then
+      root:close()
+      self.roots[path] = nil
+    end
+  end
+  self.order = order
+end
+
 ---Keeps what makes the next start quick.
 function Snapshots:close()
   for _, root in pairs(self.roots) do root:close() end
