@@ -27,7 +27,7 @@ local IDLE_MS <const> = 60000
 ---@field scope table|nil  of its newest turn
 ---@field scratch string|nil  $SCRATCH, once a turn made it
 ---@field is_old boolean  it was read from the store
----@field left_behind boolean|nil  a command was left running: what it does later is the newest turn's
+---@field left_behind boolean|nil  a command was left running; what it does can be told later
 ---@field on_quiet fun()|nil  it holds nothing that the store does not hold
 local Conversation = {}
 Conversation.__index = Conversation

@@ -3,10 +3,11 @@
 -- Must not know: the wire, how a turn works inside. Runs in efrd; the commands wait, so they run in
 -- coroutines.
 --
--- Policy: a conversation that rests, whose shell has ended and to which nobody listens is forgotten;
--- the store has it. What can be decided in memory is decided before the first wait, so that two commands
+-- Policy: what can be decided in memory is decided before the first wait, so that two commands
 -- never both win: a prompt takes its place in the queue, a question is taken by its answer, a
--- withdrawn prompt leaves the queue. When the batch is not recorded, that is put back.
+-- withdrawn prompt leaves the queue. When the batch is not recorded, that is put back. A
+-- conversation that rests, whose shell has ended and to which nobody listens, is forgotten: the
+-- store has it.
 
 local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
