@@ -21,7 +21,7 @@ function M.setup()
       fn()
     end)
     return function() if not timer:is_closing() then timer:close() end end
-  end }
+  end, on_error = function() end }
 end
 
 --- Runs fn in a task until it ends.

@@ -85,14 +85,26 @@ local function new_notes(turn, list)
   return out
 end
 
+-- Without its launcher a call cannot start, and git cannot either.
+local function launcher_missing(turn, call)
+  if call.launch ~= "contained" or call.name ~= "shell" then return nil end
+  local path, why = turn.app.sandbox.launcher:path()
+  if path then return nil end
+  turn.app.sandbox:check_again()
+  return ("[the sandbox could not start: %s; nothing of it ran]"):format(why)
+end
+
 ---The trees before a call.
 ---@param turn efr.Turn
 ---@param call table
 ---@return true?
 ---@return string? message  the call must not run
+---@return string? text  what the model reads, when it is not about the snapshot
 function M.before(turn, call)
   local snapshots = turn.app.snapshots
   if not snapshots or not snapshots:enabled() or not can_write(call) then return true end
+  local text = launcher_missing(turn, call)
+  if text then return nil, "the sandbox could not start", text end
   local what = plan(turn, call)
   what.uncovered = new_notes(turn, what.uncovered)
   local found, message = snapshots:begin(what)

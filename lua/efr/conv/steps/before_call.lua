@@ -9,6 +9,9 @@ local snapshots = require "efr.conv.snapshots"
 
 local M = {}
 
+local NO_COPY <const> = "[efr could not keep a copy of the files that this call can change, so it "
+  .. "did not run: %s. The user can turn these copies off: snapshot.enabled = false]"
+
 local function launch_of(turn, call)
   if call.launch == "outside" then return { kind = "unsandboxed" } end
   if call.launch ~= "contained" then return { kind = "direct" } end
@@ -24,10 +27,10 @@ function M.run(turn, call)
     return refuse.call(turn, call, prompt.cut_off(turn.token.reason, false),
       { kind = "interrupted", reason = "the turn was interrupted" })
   end
-  local covered, message = snapshots.before(turn, call)
+  local covered, message, text = snapshots.before(turn, call)
   if not covered then
-    return refuse.call(turn, call, ("[efr could not keep a copy of the files that this call can "
-      .. "change, so it did not run: %s]"):format(message), { kind = "snapshot", reason = message })
+    text = text or NO_COPY:format(message)
+    return refuse.call(turn, call, text, { kind = "snapshot", reason = message })
   end
   return turn:record({ events.make("tool_call_started", {
     call_id = call.id,

@@ -1,0 +1,111 @@
+-- An undo that ends at any write, as by kill -9: the next one completes it, and no byte is lost that
+-- is neither in its place nor in the trash. The same where the trash lies on another file system, and
+-- where a file system cannot swap names. Every write with EFR_TEST_SIZE=long, else some of them,
+-- others in each run. Needs efr's own Lua state and the launcher.
+if not package.preload["efr.tree"] then return end
+
+local snap = require "spec.support.snap"
+local world = require "spec.undo.world"
+
+describe("an undo that was killed", function()
+  local WRITES <const> = { "create", "symlink", "mkdir", "move", "exchange", "remove", "rmdir",
+    "chmod", "chown" }
+  local w, real_dir, left, opts
+  math.randomseed(os.time())
+
+  local wrap
+  local function unwrap(value) return type(value) == "table" and value.real or value end
+
+  -- A directory whose writes end the run when none is left.
+  function wrap(dir)
+    local self = { real = dir }
+    for _, name in ipairs({ "stat", "list", "read", "readlink", "close" }) do
+      self[name] = function(_, ...) return dir[name](dir, ...) end
+    end
+    function self.open(_, path)
+      local below, err, code = dir:open(path)
+      if not below then return nil, err, code end
+      return wrap(below)
+    end
+    for _, name in ipairs(WRITES) do
+      self[name] = function(_, first, ...)
+        local args = table.pack(...)
+        for i = 1, args.n do args[i] = unwrap(args[i]) end
+        if name == "exchange" and opts.no_swap then return nil, "no swap", "EINVAL" end
+        if name == "move" and opts.far and args[1] ~= dir then return nil, "far", "EXDEV" end
+        left = left - 1
+        if left == 0 then
+          if name == "create" then dir:create(first, args[1]:sub(1, #args[1] // 2), args[2]) end
+          error("killed before " .. name, 0)
+        end
+        return dir[name](dir, first, table.unpack(args, 1, args.n))
+      end
+    end
+    return setmetatable(self, { __close = function() dir:close() end })
+  end
+
+  setup(snap.setup)
+  before_each(function()
+    real_dir, left, opts = snap.ports.dir, math.huge, {}
+    w = world.new("kill")
+    w.app.ports.dir = { open = function(path)
+      local dir, err, code = real_dir.open(path)
+      if not dir then return nil, err, code end
+      return wrap(dir)
+    end }
+  end)
+  after_each(function() w.remove() end)
+
+  local function contents(look, into)
+    for path, word in pairs(look) do
+      if word:sub(1, 4) == "file" then into[word:match("^file %d+ (.*)$")] = path end
+    end
+    return into
+  end
+
+  local function trash() return w.look(w.base .. "/data/undo-trash") end
+
+  -- One undo killed at write `at`, and completed. Returns whether it was killed at all.
+  local function killed_at(at, turn_id)
+    w.shell("rm -rf * .e; printf 'a\\n1' > a; echo b > b; chmod 600 b; mkdir -p d/e; echo x > d/x; "
+      .. "echo y > d/e/y; ln -s a l; echo t > t; mkdir -m 700 m")
+    local before = w.look()
+    w.call(turn_id, "echo changed > a; rm b; rm -r d; echo d > d; ln -sf b l; chmod 755 t; "
+      .. "mkdir -p n/o; echo new > n/o/f; rmdir m; echo more > more")
+    local after = contents(w.look(), {})
+    left = at
+    local ok, err = pcall(w.undo, { turn_id = turn_id })
+    local was_killed = not ok
+    if was_killed then assert(tostring(err):find("killed", 1, true), tostring(err)) end
+    left = math.huge
+    local kept = contents(trash(), contents(w.look(), {}))
+    for bytes, path in pairs(after) do
+      assert(kept[bytes], ("%s (%q) is lost after %s"):format(path, bytes, tostring(err)))
+    end
+    if was_killed then
+      w.restart()
+      assert(w.undo { turn_id = turn_id })
+    end
+    assert.same(before, w.look(), "killed at " .. at .. ": " .. tostring(err))
+    kept = contents(trash(), contents(w.look(), {}))
+    for bytes, path in pairs(after) do
+      assert(kept[bytes], ("%s (%q) is lost in the end"):format(path, bytes))
+    end
+    assert.same({}, w.errors)
+    return was_killed
+  end
+
+  for _, case in ipairs {
+    { name = "at every write", opts = {}, step = 3 },
+    { name = "at every write, with a trash that is far", opts = { far = true }, step = 8 },
+    { name = "at every write, where names cannot be swapped", opts = { no_swap = true }, step = 8 },
+  } do
+    local step = os.getenv("EFR_TEST_SIZE") == "long" and 1 or case.step
+    it("is completed " .. case.name, function()
+      opts = case.opts
+      local at = math.random(step)
+      while killed_at(at, ("k%d"):format(at)) do at = at + step end
+      assert.is_true(at > 15, "only " .. at .. " writes")
+    end)
+  end
+end)
