@@ -1,5 +1,6 @@
 -- Specs of the hidden shell with a real zsh on a real terminal: what arrives, what comes back, what
--- a command may leave behind. Not covered: the sandbox (a small program stands for the launcher).
+-- a command may leave behind. Not covered: the sandbox (a small program stands for the launcher),
+-- many interrupted calls (many_spec.lua), users' start-up files (users_spec.lua).
 local shells = require "spec.support.shells"
 
 local function with(opts, fn)
@@ -60,7 +61,7 @@ describe("hidden shell", function()
     assert.is_nil(world:read("ran"))
     assert.equal("ok\n", run(world, "echo ok", { search_path = second }).output)
     -- At the prompt, after the report.
-    run(world, "sched +1 'PATH=/nowhere'; umask 777")
+    run(world, "TRAPUSR1() { PATH=/nowhere }; (sleep 0.2; kill -USR1 $$) &!; umask 777")
     repeat result = run(world, "echo ok", { search_path = second }) until result.outcome ~= "finished"
     assert.equal("setup_failed", result.outcome)
     assert.equal("/nowhere", shell:search_path())
@@ -445,6 +446,15 @@ describe("hidden shell, contained calls", function()
     assert.is_nil(world:read("bad"))
   end))
 
+  it("ends with the marks of the prompt itself when no hook ran", with({}, function(world)
+    finished(world, "functions[_efrh_precmd]=: functions[_efrh_options]=:")
+    local call = world:contained(launcher(world, "echo out; exit 9"), { exit_code = 7 })
+    local result = run(world, nil, { call = call, launch = "contained", timeout_ms = 5000 })
+    assert.equal("finished", result.outcome)
+    assert.equal(7, result.exit_code)
+    assert.equal("out\n", result.output)
+  end))
+
   it("ends a launcher that ignores the interrupt", with({}, function(world)
     local token = async.token()
     local path = launcher(world, "trap '' INT; echo go; while :; do sleep 1000; done")
@@ -527,28 +537,6 @@ describe("hidden shell whose efrd is killed", function()
 end)
 
 describe("hidden shell, many calls", function()
-  it("keeps each result with its call when a third is interrupted", with({}, function(world)
-    local async = require "efr.util.async"
-    local uv = shells.ports.uv
-    finished(world, "true")
-    for i = 1, 150 do
-      local token, timer = async.token(), uv.new_timer()
-      -- Moments from before the line is read to after the command's end.
-      if i % 3 == 0 then timer:start(i * 7 % 12, 0, function() token:cancel("test") end) end
-      local result = run(world, ("echo %d; (exit %d)"):format(i, i % 100), { token = token })
-      timer:close()
-      assert.is_nil(result.left_running)
-      if result.outcome == "finished" then
-        assert.equal(i .. "\n", result.output)
-        assert.equal(i % 100, result.exit_code)
-      else
-        assert.equal("interrupted", result.outcome)
-        assert.truthy(result.output == "" or result.output:find(i, 1, true), result.output)
-      end
-    end
-    assert.equal("fine\n", finished(world, "echo fine"))
-  end))
-
   it("leaves memory and descriptors flat", with({}, function(world)
     local function descriptors() return #shells.ports.fs.readdir("/proc/self/fd") end
     local function shell_descriptors() return finished(world, "print -l /proc/$$/fd/*(:t)") end

@@ -5,7 +5,7 @@ local pool = require "efr.shell.pool"
 
 local M = {}
 
-local LIMIT_MS <const> = 110000
+local LIMIT_MS <const> = os.getenv("EFR_TEST_SIZE") == "long" and 1500000 or 110000
 
 ---Path of efr-worker.
 M.WORKER = (os.getenv("EFR_BIN") or "build/bin") .. "/efr-worker" ---@type string
@@ -113,7 +113,10 @@ function World:contained(launcher, result)
   return {
     dir = dir, launcher = launcher, launch = "contained",
     nonce = (ports.sys.random(16):gsub(".", function(c) return ("%02x"):format(c:byte()) end)),
-    result = function() return type(result) == "function" and result() or result end,
+    result = function()
+      if type(result) == "function" then return result() end
+      return result
+    end,
     has_started = function() return ports.fs.stat(dir .. "/started") ~= nil end,
     cleanup = function() end,
   }

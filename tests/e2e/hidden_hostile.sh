@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Also as root.
 # Contained calls that attack the hidden shell's terminal: raw mode, stopped output, forged marks, unfinished
-# sequences, a flood, the foreground group. Each later call still gives its own result. At the end a call
+# sequences, a flood, a title of 1 MB, questions to the terminal, line disciplines, exclusive use, random bytes,
+# the foreground group. Each later call still gives its own result. At the end a call
 # that ignores every signal and holds the foreground dies with efrd. Not covered: TIOCSTI and its like
 # (tests/sbx), direct commands (spec/shell).
 . "$(dirname "$0")/lib.sh"
@@ -18,6 +19,13 @@ local hostile = {
   "yes flood | head -c 20000000",
   "setsid sh -c 'sleep 300' & true",
   "kill -STOP 0; true",
+  -- Line discipline N_NULL, exclusive use, a stopped terminal: whatever the sandbox lets through.
+  "python3 -c 'import fcntl,struct; fcntl.ioctl(0, 0x5423, struct.pack(\"i\", 27))'; true",
+  "python3 -c 'import fcntl; fcntl.ioctl(0, 0x540C)'; true",
+  "printf '\\e]2;'; head -c 1048576 /dev/zero | tr '\\0' t; printf '\\a'",
+  -- Questions whose answers come when nobody reads them any more.
+  "stty raw -echo; printf '\\e[c\\e[6n\\e]10;?\\a\\e[>c\\e[5n%.0s' $(seq 200)",
+  "head -c 3000000 /dev/urandom",
 }
 return function(request)
   local last = request.messages[#request.messages]

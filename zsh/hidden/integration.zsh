@@ -6,7 +6,7 @@
 #
 # A call: efrd writes $_efrh_dir/run, then types the fixed line `\builtin eval "$_efrh_text"`. preexec
 # takes the file away, sets the text from it and prints C; precmd prints the end mark and D with the
-# call's nonce. Who takes the file runs the call: a line that was typed twice, or that efrd took back,
+# call's nonce. A builtin is called as one, because a user may have a function of its name. Who takes the file runs the call: a line that was typed twice, or that efrd took back,
 # evaluates nothing. The prompt itself may carry D too: it comes even when an interrupt cut precmd short
 # or a command took the hooks away. Each mark begins with CAN, which ends whatever sequence a command
 # left unfinished.
@@ -25,7 +25,7 @@ typeset -ga _efrh_launcher=() _efrh_jobs=()
 sysopen -rw -o cloexec -u _efrh_tty /dev/tty
 
 _efrh_mark() {
-  print -rn -u $_efrh_tty -- $'\x18\e]133;'$1$'\a'
+  builtin print -rn -u $_efrh_tty -- $'\x18\e]133;'$1$'\a'
 }
 
 # The text of the mark that names the directory; nothing when it holds control characters.
@@ -34,11 +34,13 @@ _efrh_cwd_mark() {
   [[ $PWD == *[[:cntrl:]]* ]] || REPLY=$'\e]7;kitty-shell-cwd://'$HOST$PWD$'\a'
 }
 
-# The prompt that stands while a command runs: D of this call, A, the visible text, B. It counts only
-# when an interrupt or a command kept the hooks from running; they put a plain prompt in its place.
+# The prompt that stands while a command runs: the end mark of a contained call, D of this call, A, the
+# visible text, B. It counts only when an interrupt or a command kept the hooks from running; they put a
+# plain prompt in its place.
 _efrh_prompt() {
-  local err=${_efrh_bad:+;err=$_efrh_bad}
-  PS1=$'%{\x18\e]133;D;%?;aid='$_efrh_nonce$err$'\a\e]133;A;cl=line\a%}%# %{\e]133;B\a%}'
+  local err=${_efrh_bad:+;err=$_efrh_bad} end=
+  [[ $_efrh_kind != contained ]] || end=$'\e]133;efr-sbx;'$_efrh_nonce$'\a'
+  PS1=$'%{\x18'$end$'\e]133;D;%?;aid='$_efrh_nonce$err$'\a\e]133;A;cl=line\a%}%# %{\e]133;B\a%}'
   PS2=$'%{\x18\e]133;P;k=s;aid='$_efrh_nonce$'\a%}> %{\e]133;B\a%}'
 }
 
@@ -51,13 +53,14 @@ _efrh_begin() {
   local -a run
   _efrh_text= _efrh_bad= _efrh_hooked=
   [[ $1 == '\builtin eval "$_efrh_text"' ]] || return 1
-  zf_mv -f $_efrh_dir/run $_efrh_dir/taken 2>/dev/null
+  builtin zf_mv -f $_efrh_dir/run $_efrh_dir/taken 2>/dev/null
   run=("${(@f)$(<$_efrh_dir/taken)}")
   if [[ -z $run[1] || $run[1] == $_efrh_nonce ]]; then
     _efrh_stale=1
     return 1
   fi
   _efrh_nonce=$run[1] _efrh_kind=$run[2] _efrh_path=$run[3] _efrh_open=1
+  _efrh_late_hooks
   _efrh_forget $run[5]
   if [[ -n $run[6] && $run[6] != "=$PATH" ]]; then
     _efrh_bad=path
@@ -78,6 +81,15 @@ _efrh_begin() {
       ;;
     apply) _efrh_text=_efrh_apply ;;
   esac
+}
+
+# Hooks that came between the prompt and this line, from a timed command or a trap: zsh goes on with the
+# ones that it found, so they go as functions.
+_efrh_late_hooks() {
+  local -a others
+  others=(${preexec_functions:#_efrh_preexec})
+  (( ! $#others )) || builtin unfunction -- $others 2>/dev/null
+  _efrh_hooks
 }
 
 # The words that a decision trusted mean what they always mean: no alias, no function and no place
@@ -114,7 +126,7 @@ _efrh_forget_sudo() {
 
 # Last part of preexec.
 _efrh_start() {
-  unfunction _efrh_probe 2>/dev/null
+  builtin unfunction _efrh_probe 2>/dev/null
   _efrh_prompt
   _efrh_rearm
   _efrh_mark "C;aid=$_efrh_nonce${_efrh_bad:+;err=$_efrh_bad}"
@@ -125,8 +137,8 @@ _efrh_end_stopped() {
   local job
   for job in ${${(k)jobstates}:|_efrh_jobs}; do
     [[ $jobstates[$job] == suspended:* ]] || continue
-    kill -KILL %$job
-    disown %$job # its end is no news for a later call
+    builtin kill -KILL %$job
+    builtin disown %$job # its end is no news for a later call
   done 2>/dev/null
 }
 
@@ -153,29 +165,35 @@ _efrh_end() {
     _efrh_mark "efr-sbx;$_efrh_nonce"
   fi
   _efrh_cwd_mark
-  print -rn -u $_efrh_tty -- $'\x18'$REPLY
+  builtin print -rn -u $_efrh_tty -- $'\x18'$REPLY
   _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=$_efrh_bad}"
 }
 
 # Tells efrd where this shell looks for programs. efrd has made the file.
 _efrh_report() {
   [[ -n $_efrh_path_told && $PATH == "$_efrh_path_told" ]] && return 0
-  print -rn -- "$PATH" >|$_efrh_dir/path 2>/dev/null && _efrh_path_told=$PATH
+  builtin print -rn -- "$PATH" >|$_efrh_dir/path 2>/dev/null && _efrh_path_told=$PATH
 }
 
 # Hooks and prompt code of anybody else would run text from directories that a model wrote. With a
 # CDPATH `cd` would lead to places that the line does not show.
 _efrh_hooks() {
-  unset -m 'CDPATH|cdpath|RPS1|RPROMPT|RPS2|RPROMPT2|PERIOD|TMOUT|MAIL|MAILPATH|HISTFILE|watch|WATCH'
-  unfunction -m 'chpwd|periodic|zshaddhistory' 2>/dev/null
+  unfunction -m builtin 2>/dev/null # first, as what follows needs it
+  builtin unset -m 'CDPATH|cdpath|RPS1|RPROMPT|RPS2|RPROMPT2|PERIOD|TMOUT|MAIL|MAILPATH|HISTFILE|watch|WATCH'
+  builtin unfunction -m 'chpwd|periodic|zshaddhistory' 2>/dev/null
   precmd_functions=(_efrh_precmd _efrh_options) preexec_functions=(_efrh_preexec)
   chpwd_functions=() periodic_functions=() zshaddhistory_functions=()
   functions[precmd]=_efrh_precmd
-  unfunction -m 'preexec' 2>/dev/null
-  unfunction -m 'builtin|eval|emulate|print|zf_mv' 2>/dev/null
-  unalias -m '\[\[|builtin|eval|emulate' 2>/dev/null
-  (( ! $#galiases )) || unalias -- "${(@k)galiases}"
-  (( ! $#saliases )) || unalias -s -- "${(@k)saliases}"
+  builtin unfunction -m 'preexec' 2>/dev/null
+  builtin unfunction -m 'eval|emulate' 2>/dev/null
+  builtin unalias -m '\[\[|builtin|eval|emulate' 2>/dev/null
+  # A timed command runs after the hooks and before the prompt is drawn.
+  local -i i
+  for (( i = $#zsh_scheduled_events; i > 0; i-- )); do
+    [[ $zsh_scheduled_events[i] == *:*_efrh_timed* ]] || builtin sched -$i
+  done
+  (( ! $#galiases )) || builtin unalias -- "${(@k)galiases}"
+  (( ! $#saliases )) || builtin unalias -s -- "${(@k)saliases}"
 }
 
 # The list of timed commands belongs to nobody's rc file: when a command takes the hooks away, this
@@ -183,9 +201,9 @@ _efrh_hooks() {
 _efrh_rearm() {
   local -i i
   for (( i = $#zsh_scheduled_events; i > 0; i-- )); do
-    [[ $zsh_scheduled_events[i] == *:_efrh_timed* ]] && sched -$i
+    [[ $zsh_scheduled_events[i] == *:*_efrh_timed* ]] && builtin sched -$i
   done
-  sched +0 '_efrh_timed; unsetopt xtrace; _efrh_status'
+  builtin sched +0 '\_efrh_timed; \builtin unsetopt xtrace; \_efrh_status'
 }
 
 _efrh_pagers() {
@@ -211,7 +229,7 @@ _efrh_precmd() {
   _efrh_end $result
   if [[ -z $_efrh_ready ]]; then
     _efrh_ready=1
-    ttyctl -f
+    builtin ttyctl -f
     _efrh_pagers
     _efrh_rearm
   fi
@@ -225,14 +243,14 @@ _efrh_apply() {
   local kind name value
   local -i failed=0
   {
-    while IFS= read -rd '' kind; do
+    while IFS= builtin read -rd '' kind; do
       case $kind in
         cwd)
-          IFS= read -rd '' value || return 1
+          IFS= builtin read -rd '' value || return 1
           builtin cd -q -- "$value" || failed=1
           ;;
         export)
-          IFS= read -rd '' name && IFS= read -rd '' value || return 1
+          IFS= builtin read -rd '' name && IFS= builtin read -rd '' value || return 1
           if [[ $name != [A-Za-z_][A-Za-z0-9_]# ]]; then
             failed=1
           elif [[ ${(Pt)name} == *special* && $name != (TZ|LANG|LC_*) ]]; then
@@ -254,13 +272,13 @@ _efrh_arm() {
   # The later ones: a prompt hook that efrd had to interrupt takes everything before the prompt along.
   local delay
   for delay in 0 10 11 12; do
-    sched +$delay '_efrh_timed; unsetopt xtrace; _efrh_status'
+    builtin sched +$delay '\_efrh_timed; \builtin unsetopt xtrace; \_efrh_status'
   done
   functions[compinit]=_efrh_compinit' "$@"'
 }
 
 _efrh_compinit() {
-  unfunction compinit
+  builtin unfunction compinit
   autoload -Uz +X compinit && emulate -R zsh -c 'compinit -i "$@"'
   local -i result=$?
   functions[compinit]=_efrh_compinit' "$@"'

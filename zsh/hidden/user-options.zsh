@@ -21,9 +21,9 @@ $_efrh_text" } 2>/dev/null
 # let `cd` take a name for a variable.
 # Its B says that the shell is ready; it comes also when a command sent the prompt itself elsewhere.
 _efrh_options() {
-  unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
+  builtin unsetopt local_options zle bang_hist correct correct_all prompt_sp prompt_subst \
     err_exit err_return null_glob csh_null_glob xtrace verbose cdable_vars
-  setopt prompt_percent prompt_cr hup
+  builtin setopt prompt_percent prompt_cr hup
   if [[ -z "$_efrh_stale" ]]; then
     _efrh_mark "A;cl=line"
     _efrh_mark "B;aid=$_efrh_nonce"

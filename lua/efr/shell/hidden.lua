@@ -43,6 +43,7 @@ Hidden.__index = Hidden
 ---@field env fun(cwd: string): string[]
 ---@field cwd string
 ---@field home string  where a shell starts whose directory is gone
+---@field first_prompt_ms integer?  default 10000
 ---@field on_event fun(kind: string, fields: table)?
 ---@field worker string?  path of efr-worker; nil: no screens
 ---@field keeper string?  path of efr-sbx; nil: only the hang-up ends a call with efrd

@@ -62,7 +62,8 @@ end
 -- A shell that stands at its first prompt, or nil with what it showed instead.
 function Life:_first_prompt(token)
   local function arrived() return self._phase ~= "starting" end
-  local how = self:_wait(self:_now_ms() + FIRST_PROMPT_MS, token, arrived)
+  local limit = self._opts.first_prompt_ms or FIRST_PROMPT_MS
+  local how = self:_wait(self:_now_ms() + limit, token, arrived)
   if how == "timeout" then
     -- A start-up file or a prompt hook that never ends.
     self._pty:interrupt()
@@ -72,7 +73,7 @@ function Life:_first_prompt(token)
   if self._phase == "ready" then return true end
   local shown = self._startup and self._startup:tail(1024) or ""
   local message = self._phase == "none" and "the shell ended before its first prompt"
-    or "the shell showed no prompt within 10 s"
+    or ("the shell showed no prompt within %d s"):format(limit // 1000)
   self:close()
   return nil, message .. (shown:find("%S") and "; it printed:\n" .. shown or "")
 end

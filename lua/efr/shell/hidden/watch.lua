@@ -13,6 +13,7 @@ local results = require "efr.shell.results"
 
 local TICK_MS <const>, RETYPE_MS <const> = 100, 400
 local MAX_TYPED <const> = 10
+local SIGKILL <const> = 9
 
 ---@class efr.Hidden
 local Watch = {}
@@ -44,11 +45,21 @@ function Watch:_end_run(how, status)
   self:_changed()
 end
 
+-- An interrupt can keep the shell from ending a launcher that was stopped; it must not outlive its
+-- call.
+function Watch:_end_launcher()
+  local run = self._run
+  if run.launch ~= "contained" or not run.interrupted then return end
+  local pid = process.launcher(self._ports.fs, self._pid, run.call.dir)
+  if pid then self._ports.sys.kill(pid, SIGKILL) end
+end
+
 -- D with the nonce of the run came: the fact that ends it, once the shell has the terminal back.
 function Watch:_check_end()
   local pending = self._pending
   if not pending or not self:_has_terminal() then return end
   self:_update_cwd(pending.cwd)
+  self:_end_launcher()
   self:_end_run("done", pending.status)
 end
 
