@@ -4,6 +4,7 @@
 
 local conn = require "efr.cli.conn"
 local projects = require "efr.config.projects"
+local reach = require "efr.sbx.reach"
 
 local M = {}
 
@@ -42,7 +43,7 @@ function M.read(env)
   for name, root in pairs(roots) do
     paths[name] = root.path
   end
-  return {
+  local app = {
     ports = env.ports, env = env.environ, config = config, paths = paths,
     projects = {
       list = function()
@@ -50,6 +51,8 @@ function M.read(env)
       end,
     },
   }
+  reach.install(app)
+  return app
 end
 
 return M

@@ -3,6 +3,7 @@
 
 local async = require "efr.util.async"
 local conn = require "efr.cli.conn"
+local reach = require "efr.sbx.reach"
 local words = require "efr.cli.words"
 
 local M = { summary = "run a command of yours in the sandbox" }
@@ -35,7 +36,10 @@ end
 
 local function absolute(env, cwd, word)
   local path = word:sub(1, 1) == "/" and word or cwd .. "/" .. word
-  local real, err, code = env.ports.fs.realpath(path)
+  local real, err, code = reach.new(env.ports):answers({ path })
+  if real then
+    real, err, code = env.ports.fs.realpath(path)
+  end
   if not real then
     return nil, ("--write %s: %s"):format(word, err), code == "ENOENT" and "EFR_USAGE" or code
   end

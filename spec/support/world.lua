@@ -410,6 +410,7 @@ function M.new(opts)
       env = {}, within = function() return function() return nil, "no git", "EFR_GIT" end end,
     },
     sandbox = {
+      answers = function() return true end,
       status = function() return opts.status or { available = true } end,
       check_again = function() world.checked_again = (world.checked_again or 0) + 1 end,
       prepare = function(_, spec)

@@ -98,8 +98,8 @@ local function run_options(turn, call, opts)
 end
 
 local function prepare(turn, call, opts)
-  local opened = call.exits or {}
-  return turn.app.sandbox:prepare({
+  local opened, sandbox = call.exits or {}, turn.app.sandbox
+  local wanted = {
     conversation_id = turn.conv.id,
     call_id = call.id,
     line = opts.line,
@@ -110,7 +110,12 @@ local function prepare(turn, call, opts)
     named = named_paths(call),
     grants = opened.grants,
     env_set = opened.env_set,
-  })
+  }
+  if call.launch == "contained" then
+    local ok, message = sandbox:answers(wanted)
+    if not ok then return nil, message end
+  end
+  return sandbox:prepare(wanted)
 end
 
 -- The call's directory, its shell, and the watch on git settings; nil with the result of a call

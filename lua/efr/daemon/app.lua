@@ -6,7 +6,7 @@
 --   followers, answering, notices, watch (daemon/watch)
 --   rules, git, snapshots, undo, providers, sandbox, guard, shells, conversations
 --                                                        the parts of other folders
---   run_questions (daemon/run_surface), dispatch, server
+--   run_questions (daemon/run_surface), dispatch, server, reach (sbx/reach)
 -- Main thread of efrd, in a coroutine.
 local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"
@@ -20,6 +20,7 @@ local notices = require "efr.daemon.notices"
 local paths = require "efr.config.paths"
 local pool = require "efr.shell.pool"
 local providers = require "efr.model.providers"
+local reach = require "efr.sbx.reach"
 local reconcile = require "efr.store.reconcile"
 local registry = require "efr.daemon.registry"
 local reload = require "efr.daemon.reload"
@@ -321,7 +322,7 @@ end
 --- @param opts {ports: table, log: table, env: table, flags: table, version: string}
 function M.new(opts)
   opts.ports.load_chunk = load_chunk
-  return setmetatable({
+  local app = setmetatable({
     ports = opts.ports, log = opts.log, env = opts.env, flags = opts.flags,
     version = opts.version, started_at = opts.ports.sys.now_us(),
     settings_schema = settings_schema.load(opts.ports.modules.list),
@@ -329,6 +330,8 @@ function M.new(opts)
       return opts.ports.sys.traceback((coroutine.running()), tostring(err))
     end,
   }, App)
+  reach.install(app)
+  return app
 end
 
 --- Finds the roots and reads the settings only: for --print-config.

@@ -17,6 +17,7 @@ local launcher_of = require "efr.sbx.launcher"
 local layers = require "efr.sbx.layers"
 local plan = require "efr.sbx.plan"
 local probe = require "efr.sbx.probe"
+local reach = require "efr.sbx.reach"
 local returns = require "efr.sbx.returns"
 local state_of = require "efr.sbx.state"
 
@@ -167,6 +168,18 @@ end
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 ---@field read_only boolean?  neither projects nor sandbox.write_roots can be written
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)
+
+---Whether every place that a contained call is made of answers, without a wait of the loop for a
+---mount whose server is gone. To be asked before anything looks at them. Projects of which
+---opts.only_own takes no notice are asked, too, so that a dead one is known. Waits.
+---@param opts efr.sbx.CallOptions
+---@return true? ok
+---@return string? err  names the place
+---@return string? code
+function Calls:answers(opts)
+  local places, projects = describe.places(self.app, opts)
+  return self.reach:answers(places, projects)
+end
 
 ---Makes the directory of a call: with a plan when it is contained, with the line alone when it
 ---runs directly in the hidden shell or in a shell of its own outside of the sandbox.
@@ -441,6 +454,7 @@ function M.new(app, opts)
     app = app, home = home, searched = {}, runs = {}, live = {}, refused = {}, probes = 0,
     wanted = 0, state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
     launcher = launcher_of.new(app, opts),
+    reach = app.reach or reach.new(app.ports),
     hidden = hidden.new(app.ports, app.paths.state .. "/hidden-files"),
   }, Calls)
 end

@@ -17,6 +17,10 @@ local PASSWD_BYTES <const> = 1024 * 1024
 local SETTLED_S <const> = 2
 local MAX_SCANNED <const> = 4096 -- entries of a directory whose links may be floors
 local MAX_LINKS <const> = 40 -- as the kernel follows
+local PLACES <const> = {
+  "sandbox.write_roots", "sandbox.caches", "sandbox.mask", "sandbox.protect",
+  "permissions.secret_paths",
+}
 local ZSH <const> = { "/usr/bin/zsh", "/bin/zsh", "/usr/local/bin/zsh" }
 
 local function look(fs, path)
@@ -264,6 +268,25 @@ local function add_projects(app, spec, opts)
   else
     spec.other_projects = other_projects(app, spec.projects, opts, spec.cwd)
   end
+end
+
+---The places outside of efr's own roots that the description of a call looks at.
+---@param app table
+---@param opts efr.sbx.CallOptions
+---@return string[] places
+---@return string[] projects  with opts.only_own; else they are among the places
+function M.places(app, opts)
+  local out, projects = { opts.cwd }, {}
+  out[#out + 1] = opts.project_root
+  for _, path in ipairs(opts.extra_write or {}) do out[#out + 1] = path end
+  for _, grant in ipairs(opts.grants or {}) do out[#out + 1] = grant.path end
+  for _, name in ipairs(PLACES) do
+    for _, path in ipairs(app.config:get(name) or {}) do out[#out + 1] = path end
+  end
+  for _, project in ipairs(app.projects and app.projects:list() or {}) do
+    table.insert(opts.only_own and projects or out, project.root)
+  end
+  return out, projects
 end
 
 ---The whole description of a contained call.

@@ -300,7 +300,9 @@ end
 
 local function probe_in(calls, work)
   local app = calls.app
-  local ok, err = check_roots(app)
+  local ok, err = calls:answers({ only_own = true })
+  if not ok then return unavailable(calls, "roots: " .. err) end
+  ok, err = check_roots(app)
   if not ok then return unavailable(calls, err) end
   local launcher
   launcher, err = calls.launcher:path()

@@ -23,6 +23,7 @@ local function place(turn)
   local context = turn.prompt.context or {}
   turn.cwd = context.pwd or turn.conv.cwd or turn.conv.known_cwd or turn.app.env.HOME
   turn.home = turn.app.env.HOME
+  turn.app.sandbox:answers({ cwd = turn.cwd }) -- what is dead is known from here on
   local registry = turn.app.projects
   local project = registry:containing(turn.app.ports.fs.realpath(turn.cwd) or turn.cwd)
   turn.project_root = project and project.root

@@ -48,6 +48,10 @@ local function read(app, session, params)
   if session.peer.model_side then
     return nil, "a command of the model cannot start efr run", "forbidden"
   end
+  local answers, dead = app.sandbox:answers({ cwd = params.cwd, extra_write = params.write })
+  if not answers then
+    return nil, dead, "conflict"
+  end
   local cwd, err = app.ports.fs.realpath(params.cwd)
   if not cwd then
     return nil, ("directory %s: %s"):format(params.cwd, err), "invalid"
