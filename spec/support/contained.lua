@@ -9,7 +9,7 @@ local DIR_MODE <const> = 448
 
 local ports = {
   fs = require "efr.fs", sys = require "efr.sys", json = require "efr.json", uv = require "luv",
-  proc = require "efr.proc", text = require "efr.text",
+  proc = require "efr.proc", text = require "efr.text", reach = require "efr.reach",
   assets = {
     get = function(path)
       local file = assert(io.open(source .. "/" .. path, "rb"))
