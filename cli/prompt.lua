@@ -32,6 +32,26 @@ local CONTEXT <const> = {
   hostname = "string",
 }
 
+-- Variables of the terminal that name a control socket of the desktop.
+local DESKTOP <const> = {
+  "HYPRLAND_INSTANCE_SIGNATURE", "SWAYSOCK", "I3SOCK", "NIRI_SOCKET", "WAYLAND_DISPLAY", "DISPLAY",
+  "XAUTHORITY", "KITTY_LISTEN_ON", "TMUX",
+}
+local DESKTOP_MAX <const> = 4096
+
+local function desktop(env)
+  local out
+  for _, name in ipairs(DESKTOP) do
+    local value = env.environ[name]
+    local fits = value and value ~= "" and #value <= DESKTOP_MAX and env.ports.text.is_utf8(value)
+    if fits then
+      out = out or {}
+      out[name] = value
+    end
+  end
+  return out
+end
+
 --- Options that both commands take.
 function M.add(parser)
   parser:argument("prompt", "its words; default: EFR_PROMPT, else standard input"):args("*")
@@ -77,6 +97,7 @@ local function read_context(env, text)
   if cwd and env.ports.text.clean(cwd) == context.pwd then
     context.pwd = cwd
   end
+  context.desktop = desktop(env)
   return context
 end
 
@@ -86,7 +107,7 @@ local function own_context(env)
     return usage("the current directory is unknown")
   end
   local tty = env:is_tty(0) and env.ports.sys.ttyname(0) or nil
-  return { pwd = cwd, tty = tty }
+  return { pwd = cwd, tty = tty, desktop = desktop(env) }
 end
 
 -- The commands before the last one; a broken list is left out, it is only background.

@@ -79,7 +79,7 @@ contains "$(git -C "$T/good.git" branch)" main 'the control'
 
 # A socket.
 listen() {
-    python3 - "$1" <<'EOT' &
+    python3 - "$1" <<'EOT' >/dev/null 2>&1 &
 import os, signal, socket, sys
 s = socket.socket(socket.AF_UNIX)
 if os.path.exists(sys.argv[1]): os.unlink(sys.argv[1])

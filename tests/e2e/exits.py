@@ -7,6 +7,7 @@ do:COMMAND runs a command of the shell while the question waits, and then answer
 Prints one JSON object: the events of the turn that tell of the exit, and the call's result.
 """
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -52,7 +53,10 @@ def at_once(socket, conversation, call):
 def main():
     socket, directory, mode, line = sys.argv[1:5]
     client = Client(socket)
-    sent = client.send(line, directory)
+    sway = os.environ.get("SWAYSOCK")
+    sent = client.request("prompt.send", {
+        "command_id": str(uuid.uuid4()), "text": line, "new_conversation": True,
+        "context": {"pwd": directory, **({"desktop": {"SWAYSOCK": sway}} if sway else {})}})
     conversation, out = sent["conversation_id"], {"events": []}
     client.start("conversation.subscribe", {"conversation_id": conversation, "after_seq": 0})
     for item in client.stream():

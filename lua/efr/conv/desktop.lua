@@ -12,12 +12,6 @@ local M = {}
 local HYPRLAND <const> = "^[%w_%-]+$"
 local WAYLAND <const> = "^wayland%-[%w_%-]+$"
 
--- The variables that a client sends along, by what stands for them in a prompt's context.
-M.VARIABLES = {
-  "HYPRLAND_INSTANCE_SIGNATURE", "SWAYSOCK", "I3SOCK", "NIRI_SOCKET", "WAYLAND_DISPLAY", "DISPLAY",
-  "XAUTHORITY", "KITTY_LISTEN_ON", "TMUX",
-}
-
 -- Kinds: the path that a value names, or nil where it names none.
 
 local function hyprland(value, runtime)

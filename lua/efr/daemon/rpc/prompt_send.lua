@@ -1,6 +1,15 @@
 -- prompt.send: a prompt for a conversation, which is recorded before the answer.
 -- Main thread of efrd; waits for the commit.
 
+local VALUE <const> = { type = "string", max = 4096, optional = true }
+
+-- Variables that name a control socket of the terminal's desktop (conv/desktop).
+local DESKTOP <const> = {
+  HYPRLAND_INSTANCE_SIGNATURE = VALUE, SWAYSOCK = VALUE, I3SOCK = VALUE, NIRI_SOCKET = VALUE,
+  WAYLAND_DISPLAY = VALUE, DISPLAY = VALUE, XAUTHORITY = VALUE, KITTY_LISTEN_ON = VALUE,
+  TMUX = VALUE,
+}
+
 local CONTEXT <const> = {
   pwd = { type = "string", min = 1, max = 4096, pattern = "^/", shape = "an absolute path" },
   oldpwd = { type = "string", max = 4096, optional = true },
@@ -10,6 +19,7 @@ local CONTEXT <const> = {
   shlvl = { type = "integer", optional = true },
   ssh_connection = { type = "string", max = 1024, optional = true },
   hostname = { type = "string", max = 256, optional = true },
+  desktop = { type = "table", fields = DESKTOP, optional = true },
 }
 
 local SETTINGS <const> = {
