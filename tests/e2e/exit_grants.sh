@@ -42,6 +42,7 @@ efr status >/dev/null
 # opens NAMES LINE: with a yes a call can reach the project and these things, and nothing else of the list.
 opens() {
     ask allow "$2"
+    # shellcheck disable=SC2086
     equals "$(value 'sorted(x[5:] for x in o["events"][-1]["output"].split("\n") if x.startswith("open "))')" \
         "$(python3 -c 'import sys; print(sorted(sys.argv[1:]))' project $1)" "$2"
     value 'len([x for x in o["events"][-1]["output"].split("\n") if x.startswith("closed ")])' >"$T/closed"
