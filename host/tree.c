@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ struct walk {
         path; /* of the directory, with a slash at its end; the root is empty */
     dev_t dev;
     uid_t uid;
+    uint64_t mount; /* of the root */
     int64_t sure_before_ns;
     int depth;
     struct efr_err *err;
@@ -193,6 +195,30 @@ static bool is_remote(int fd)
     }
 }
 
+/* What a name is; *mount is the mount that it lies on. Nothing is asked of a server, so a file
+ * system below that does not answer holds nobody up; where the root itself is remote, it must. */
+static int look(const struct walk *walk, int dir_fd, const char *name, struct stat *st,
+                uint64_t *mount)
+{
+    struct statx got;
+    int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH |
+                (walk->sums->remote ? 0 : AT_STATX_DONT_SYNC);
+    if (statx(dir_fd, name, flags, STATX_BASIC_STATS | STATX_MNT_ID, &got) != 0)
+        return -1;
+    *st = (struct stat){
+        .st_mode = got.stx_mode,
+        .st_uid = got.stx_uid,
+        .st_gid = got.stx_gid,
+        .st_size = (off_t)got.stx_size,
+        .st_ino = got.stx_ino,
+        .st_nlink = got.stx_nlink,
+        .st_dev = makedev(got.stx_dev_major, got.stx_dev_minor),
+        .st_ctim = {.tv_sec = got.stx_ctime.tv_sec, .tv_nsec = got.stx_ctime.tv_nsec},
+    };
+    *mount = got.stx_mnt_id;
+    return 0;
+}
+
 static struct efr_tree_entry *add_entry(struct walk *walk, const char *name,
                                         const struct stat *st)
 {
@@ -219,9 +245,13 @@ static bool is_unreadable(const struct walk *walk, int dir_fd, const char *name,
 }
 
 static void take_file(struct walk *walk, int dir_fd, const char *name,
-                      const struct stat *st)
+                      const struct stat *st, uint64_t mount)
 {
     struct efr_tree_entry *entry = add_entry(walk, name, st);
+    if (mount != walk->mount) {
+        entry->mark = EFR_TREE_MOUNT;
+        return;
+    }
     if (S_ISLNK(st->st_mode))
         return;
     if (!S_ISREG(st->st_mode)) {
@@ -326,15 +356,16 @@ static int walk_names(struct walk *walk, int fd, struct tree_names *names)
     for (size_t i = 0; i < names->count; i++) {
         const char *name = tree_names_at(names, i);
         struct stat st;
+        uint64_t mount;
         if (walk->path.len == 0 && strcmp(name, ".git") == 0)
             continue;
-        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0)
+        if (look(walk, fd, name, &st, &mount) != 0)
             continue; /* gone meanwhile: the watch or the next walk sees it */
         if (walk->sums->entries >= walk->limits->max_entries)
             return efr_err_set(walk->err, "EFR_TREE_TOO_MANY", "more than %zu entries",
                                walk->limits->max_entries);
         if (!S_ISDIR(st.st_mode))
-            take_file(walk, fd, name, &st);
+            take_file(walk, fd, name, &st, mount);
         else if (take_dir(walk, fd, name, &st) != 0)
             return -1;
     }
@@ -355,10 +386,10 @@ int efr_tree_walk(struct efr_tree *tree, const struct efr_tree_limits *limits,
         .tree = tree, .limits = limits, .sums = sums, .uid = geteuid(), .err = err};
     struct stat st;
     *sums = (struct efr_tree_sums){0};
-    if (fstat(tree->fd, &st) != 0)
+    sums->remote = is_remote(tree->fd);
+    if (look(&walk, tree->fd, "", &st, &walk.mount) != 0)
         return efr_err_errno(err, errno, "stat the root");
     walk.dev = st.st_dev;
-    sums->remote = is_remote(tree->fd);
     walk.sure_before_ns = coarse_now_ns() - (sums->remote ? SLACK_REMOTE_NS : SLACK_NS);
     start_watching(&walk);
     watch_dir(tree, tree->fd);
