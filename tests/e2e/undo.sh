@@ -74,3 +74,19 @@ efr run --write . -- sh -c 'echo w >w' 2>/dev/null
 efr undo --yes 2>/dev/null
 [[ ! -e $HOME/w/w ]] || fail 'a file that a run made with --write is still there'
 efr run --write . -- sh -c 'exit 3' && fail 'the exit code of a run is lost' || equals $? 3 'exit code'
+
+# A loss that undo can bring back asks nobody; one that it cannot does.
+cd "$P"
+echo 1 >small
+truncate -s 11M big
+efr config set conversation.approval_timeout_secs 1 >/dev/null
+out=$(efr new 'truncate -s 0 small; echo ran' 2>&1) || true
+[[ ! -s small ]] || fail "a loss that undo covers did not happen: $out"
+efr undo --yes 2>/dev/null
+equals "$(cat small)" 1 'a file that came back'
+out=$(efr new 'truncate -s 0 big; echo ran' 2>&1 </dev/null) || true
+[[ -s big ]] || fail "a loss that undo does not cover happened: $out"
+contains "$out" 'truncate throws content away' 'the question'
+efr config set sandbox.ask_destructive always >/dev/null
+out=$(efr new 'truncate -s 0 small; echo ran' 2>&1 </dev/null) || true
+[[ -s small ]] || fail "a file was emptied without a question: $out"

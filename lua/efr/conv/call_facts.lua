@@ -2,6 +2,7 @@
 -- right before the start.
 -- Must not know: what is decided with them. Runs in efrd, in the turn's task; waits for git.
 
+local coverage = require "efr.conv.coverage"
 local exit_grants = require "efr.conv.exit_grants"
 local facts = require "efr.perm.facts"
 
@@ -21,6 +22,7 @@ function M.collect(turn, call, requirements)
   call.requirements, found, call.lines = facts.collect(ports, requirements, turn.home)
   found.session_bus = exit_grants.session_buses(turn.app)
   if turn.settings.mode == "full" then found.mounts = ports.mounts() end
+  found.covered_paths = coverage.paths(turn, call, requirements)
   call.facts = found
 end
 

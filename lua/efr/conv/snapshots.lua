@@ -7,6 +7,7 @@
 -- every other project that it names. Without one it does not run. What it can write without a
 -- snapshot is noted, so that an undo can say so.
 
+local coverage = require "efr.conv.coverage"
 local snapshot_changes = require "efr.store.snapshot_changes"
 
 local M = {}
@@ -114,7 +115,12 @@ function M.before(turn, call)
   end
   call.snapshot = found
   turn.snapped = turn.snapped or {}
-  return true
+  local held, path = coverage.holds_still(turn, call)
+  if held then return true end
+  found:finish()
+  call.snapshot = nil
+  return nil, "not covered", ("[%s changed since this call was decided, and what would be lost "
+    .. "cannot be brought back; the call did not run]"):format(path)
 end
 
 -- What differs between two trees of a root, with full paths.

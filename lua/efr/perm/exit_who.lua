@@ -47,7 +47,10 @@ local SERVED <const> = {
   host = host_served,
   host_view = function(call) return call.network_view == true end,
   bus = function(call, exit) return exit.filtered and call.facts.bus_filter == true end,
-  destructive = function(call, exit) return exit.routine and call.facts.covered == true end,
+  destructive = function(call, exit)
+    local covered = call.facts.covered_paths or {}
+    return exit.routine and (call.facts.covered == true or covered[exit.target] == true)
+  end,
 }
 
 ---Whether no exit is needed, because the sandbox or the snapshot serves it.

@@ -33,6 +33,7 @@ local DEEP_MAX <const> = 128
 ---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
 ---  may change without a question, or why not; a name that is missing is not trusted
 ---@field covered boolean?  whether the call's own snapshot covers every file that it can change
+---@field covered_paths table<string, boolean>?  paths of which a snapshot holds everything
 ---@field reals table<string, string>?  of a path that is written: what its name reaches
 ---@field parents table<string, string>?  the same with a link at its end not followed
 ---@field network { mode: string, allow: string[], presets: string[] }?

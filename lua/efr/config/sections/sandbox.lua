@@ -132,6 +132,11 @@ return {
       doc = "Directories that other machines see: a write there, but for projects, asks you.",
     },
     {
+      name = "ask_destructive", type = "choice", default = "unless_undoable",
+      choices = { "unless_undoable", "always" },
+      doc = "unless_undoable: in auto, deleting files that efr undo can bring back asks nobody.",
+    },
+    {
       name = "surface_files", type = "list",
       items = { type = "string", pattern = SURFACE, shape = "a name, or the end of a path" },
       default = {
