@@ -48,7 +48,7 @@ os.execvp("sleep", ["sleep", "4324"])']], timeout_seconds = 600 } } } }
   end
   if n == 2 * #hostile then return { text = "all held" } end
   local line = n % 2 == 0 and hostile[n // 2 + 1] or ("echo probe %d $(stty size)"):format(n)
-  return { calls = { { name = "shell", input = { command = line, timeout_seconds = 10 } } } }
+  return { calls = { { name = "shell", input = { command = line, timeout_seconds = 60 } } } }
 end
 LUA
 cd "$P"
