@@ -99,6 +99,7 @@ local function collect(env, calls, max_abi)
   return {
     available = report.available, reason = report.reason, fix = report.fix, max_abi = max_abi,
     backend = report.available and report.backend or nil, landlock_abi = report.landlock_abi,
+    bwrap = report.bwrap, bwrap_version = report.bwrap_version,
     launch_us = launch_us, checks = env.ports.json.array(means(report)),
     warnings = env.ports.json.array(list),
   }
@@ -119,7 +120,9 @@ local function print_check(env, report)
   end
   if report.available then
     local abi = "Landlock ABI " .. report.landlock_abi .. (report.max_abi and " (capped)" or "")
-    row("ok", ("backend %s, %s, socket broker"):format(report.backend, abi))
+    local backend = report.bwrap_version
+      and ("bubblewrap %s (%s)"):format(report.bwrap_version, report.bwrap) or report.backend
+    row("ok", ("backend %s, %s, socket broker"):format(backend, abi))
     if report.launch_us then
       row("ok", ("launch %.1f ms"):format(report.launch_us / 1000))
     end

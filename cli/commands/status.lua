@@ -39,6 +39,9 @@ local function sandbox_words(sandbox)
     return ("unavailable: %s; auto runs as cautious"):format(reason), sandbox.fix
   end
   local parts = { sandbox.backend or "native" }
+  if sandbox.bwrap_version then
+    parts[1] = "bubblewrap " .. sandbox.bwrap_version
+  end
   if sandbox.landlock_abi then
     parts[#parts + 1] = ("Landlock ABI %d"):format(sandbox.landlock_abi)
   end

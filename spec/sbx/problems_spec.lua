@@ -6,6 +6,12 @@ describe("sbx.problems", function()
   local CLONE <const> = "namespaces: user namespaces are refused here (...): Operation not permitted"
   local ROWS <const> = {
     { "disabled", "sandbox.enabled is false" },
+    { "bubblewrap", "bubblewrap: it is not installed" },
+    { "bubblewrap", "bubblewrap: version 0.8.0 lacks --bind-fd (0.10.0 has all)" },
+    { "bubblewrap", "bubblewrap: /home/u/bwrap does not belong to root" },
+    { "AppArmor", "bubblewrap: setting up uid map: Permission denied",
+      { ["kernel/apparmor_restrict_unprivileged_userns"] = "1\n" } },
+    { "container", "bubblewrap: No permissions to create new namespace, likely because ..." },
     { "userns off", CLONE, { ["kernel/unprivileged_userns_clone"] = "0\n" } },
     { "AppArmor", CLONE, { ["kernel/apparmor_restrict_unprivileged_userns"] = "1\n" } },
     { "AppArmor", "identity: write /proc/self/uid_map: Operation not permitted",

@@ -46,6 +46,38 @@ contains "$out" '^wrote$' 'a call'
 contains "$out" '^fixed$' 'a call'
 lacks "$out" 'KEY=1|SECRET' 'a call'
 
+# efrd looks again in the background; each status waits for that a moment by itself.
+status_shows() { # PATTERN WHAT
+    for ((i = 0; i < 300; i++)); do
+        if out=$(efr status) && grep -qE "$1" <<<"$out"; then return; fi
+    done
+    fail "$2: $out"
+}
+# The other backend: the same checks and calls; one that cannot be used is never passed over.
+efr config set sandbox.backend bwrap >/dev/null
+out=$(efr sandbox check) || fail "efr sandbox check with bubblewrap: $out"
+contains "$out" '^ok    backend bubblewrap [0-9.]+ \(/usr/bin/bwrap\), Landlock ABI [0-9]+, socket broker$' 'bwrap'
+contains "$out" '^ok    cache_write: ' 'bwrap'
+contains "$out" '^warn  sandbox.backend is "bwrap"' 'bwrap'
+lacks "$out" '^(fail|skip)' 'bwrap'
+status_shows '^sandbox +ready \(bubblewrap [0-9.]+, Landlock ABI' 'status with bubblewrap'
+out=$(efr run -- sh -c "tr '\\0' ' ' </proc/1/cmdline; echo; cat .env; echo x >b && echo wrote; echo x >.git/hooks/y || echo fixed" 2>&1) || true
+contains "$out" '^/proc/self/fd/[0-9]+ inner ' 'a call through bubblewrap'
+contains "$out" '^wrote$' 'a call through bubblewrap'
+contains "$out" '^fixed$' 'a call through bubblewrap'
+lacks "$out" 'KEY=1' 'a call through bubblewrap'
+cp /usr/bin/bwrap "$HOME/bwrap"
+chmod 775 "$HOME/bwrap"
+efr config set sandbox.bwrap "$HOME/bwrap" >/dev/null
+out=$(efr sandbox check) && fail "check with an untrusted bubblewrap succeeded: $out"
+contains "$out" "^fail  bubblewrap: $HOME/bwrap (does not belong to root|can be changed by others)" 'an untrusted one'
+contains "$out" '^      fix: install or update the distribution' 'an untrusted one'
+out=$(efr run -- touch ran 2>&1) && fail "efr run with an untrusted bubblewrap: $out"
+[[ ! -e ran ]] || fail 'it ran all the same'
+efr config unset sandbox.bwrap >/dev/null
+efr config unset sandbox.backend >/dev/null
+status_shows '^sandbox +ready \(native' 'status with the own launcher again'
+
 # A change of [sandbox] is looked at at once.
 efr config set sandbox.enabled false >/dev/null
 contains "$(efr status)" '^sandbox +unavailable: sandbox.enabled is false' 'status after a change'
@@ -67,7 +99,7 @@ equals "$(efr send -- 'run echo first-$((40+2)) >ran; cat ran' 2>/dev/null | gre
 contains "$(efr status)" '^sandbox +ready \(native' 'status'
 rm -f "$P/ran" "$run/bin/efr-sbx"
 out=$(efr send -- 'run echo again >ran' 2>&1) || true
-contains "$out" 'the sandbox could not start: the launcher.s copy .* is missing.*; nothing of it ran\]' 'the model sees it'
+contains "$out" '\[.*(nothing of it ran|it did not run).*the launcher.s copy .* is missing|the launcher.s copy .* is missing.*; nothing of it ran\]' 'the model sees it'
 [[ ! -e $P/ran ]] || fail 'a call ran without its sandbox'
 out=$(efr run -- true 2>&1) && fail 'efr run without a launcher'
 contains "$(efr status)" '^sandbox +unavailable: the launcher.s copy .* is missing' 'status'

@@ -119,7 +119,8 @@ function M.sandbox(app)
   local launcher = app.sandbox.launcher:describe()
   return {
     available = report.available, reason = report.reason, fix = report.fix,
-    backend = report.backend, landlock_abi = report.landlock_abi, checking = checking or nil,
+    backend = report.backend, bwrap = report.bwrap, bwrap_version = report.bwrap_version,
+    landlock_abi = report.landlock_abi, checking = checking or nil,
     cache_mode = report.available and app.config:get("sandbox.cache_mode") or nil,
     launcher = launcher.copy, launcher_source = launcher.source, warning = launcher.warning,
   }

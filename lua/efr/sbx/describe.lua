@@ -3,6 +3,7 @@
 -- Must not know: the plan's format, how a call is started or what became of it.
 -- Runs in efrd on the loop thread.
 
+local backend = require "efr.sbx.backend"
 local git_records = require "efr.sbx.git_records"
 local globs = require "efr.sbx.globs"
 local list = require "efr.util.list"
@@ -302,7 +303,9 @@ function M.spec(self, opts, nonce, assets)
   local fs, config, uid = app.ports.fs, app.config, app.ports.sys.getuid()
   local cwd, err = fs.realpath(opts.cwd)
   if not cwd then return nil, ("the directory %s: %s"):format(opts.cwd, err), "EFR_SANDBOX" end
-  local dirs, code
+  local dirs, bwrap, code
+  bwrap, err, code = backend.path(app)
+  if err then return nil, err, code end
   dirs, err, code = conversation_dirs(self, opts.conversation_id)
   if not dirs then return nil, err, code end
   local hidden, searched = hidden_files(self, opts)
@@ -323,7 +326,7 @@ function M.spec(self, opts, nonce, assets)
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     env_pass = opts.env_pass, env_set = opts.env_set, grants = opts.grants,
     offline_hints = config:get("sandbox.offline_hints"), limits = limits_of(config),
-    homes = uid == 0 and all_homes(fs) or nil,
+    bwrap = bwrap, homes = uid == 0 and all_homes(fs) or nil,
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,
     list = function(path) return names_in(fs, path) end,

@@ -44,8 +44,11 @@ function M.find(ports)
   return refuse("efr-sbx is not installed beside efrd")
 end
 
--- Where a contained call can write, by the settings of now.
-local function writable_place(app, path)
+---Where a contained call can write, by the settings of now.
+---@param app table
+---@param path string
+---@return string? place  in words, when the path lies in one
+function M.writable_place(app, path)
   for _, project in ipairs(app.projects and app.projects:list() or {}) do
     if paths.within(path, project.root) then return "the project " .. project.root end
   end
@@ -60,7 +63,7 @@ end
 local function check_source(self)
   local source, err, code = M.find(self.app.ports)
   if not source then return nil, err, code end
-  local place = writable_place(self.app, source)
+  local place = M.writable_place(self.app, source)
   if place then
     return refuse("the launcher %s lies in %s, where a sandboxed command could change it", source,
       place)
@@ -166,7 +169,7 @@ end
 function Launcher:path()
   if self.in_place then return check_source(self) end
   if not self.copy then return install(self) end
-  local place = writable_place(self.app, self.source)
+  local place = M.writable_place(self.app, self.source)
   if place then
     return refuse("the launcher %s lies in %s, where a sandboxed command could change it",
       self.source, place)

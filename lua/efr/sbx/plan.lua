@@ -63,6 +63,7 @@ local RANK <const> = {
 ---@field hidden_roots table<string, boolean>?  where they were searched
 ---@field grants efr.sbx.Grant[]?  of this call
 ---@field limits {processes: integer?, file_bytes: integer?, open_files: integer?}?
+---@field bwrap string?  the bubblewrap that builds the call
 ---@field env_deny string[]?
 ---@field env_keep string[]?
 ---@field homes string[]?  home directories of all users, as root
@@ -247,6 +248,7 @@ function M.build(spec)
   if spec.replay then add("replay", spec.replay) end
   if spec.records then add("records", "1") end
   add(table.unpack(caches.fields(spec, overlays, mounts)))
+  if spec.bwrap then add("bwrap", spec.bwrap) end
   add(table.unpack(spec.granted.fields))
   for _, name in ipairs(LIMITS) do
     local value = (spec.limits or {})[name]

@@ -10,6 +10,7 @@
 -- turn in auto asks again.
 
 local async = require "efr.util.async"
+local backend = require "efr.sbx.backend"
 local paths = require "efr.perm.paths"
 local problems = require "efr.sbx.problems"
 
@@ -69,6 +70,8 @@ local MAY_SKIP <const> = { cache_write = true } -- with cache_mode readonly ther
 ---@field reason string?  with the stage
 ---@field fix string?
 ---@field backend string?
+---@field bwrap string?  with that backend
+---@field bwrap_version string?
 ---@field landlock_abi integer?
 ---@field landlock_erratum integer?
 ---@field checks efr.sbx.Check[]
@@ -271,9 +274,12 @@ local function launch(calls, call, work)
   return app.ports.fs.read_file(path, MAX_REPORT) or ""
 end
 
-local function judge_launch(calls, call, text)
+local function judge_launch(calls, call, work, text)
   local checks, reason = M.judge(text)
-  local report = { backend = "native", checks = checks }
+  local report = {
+    backend = work.bwrap and "bwrap" or "native", bwrap = work.bwrap,
+    bwrap_version = work.bwrap_version, checks = checks,
+  }
   local result, err = call:result()
   if not result then
     local said = text:match("efr%-sbx: ([^\n]+)")
@@ -310,6 +316,9 @@ local function probe_in(calls, work)
   ok, err = app.ports.fs.mkdirs(work.dir, DIR_MODE)
   if ok then work.dir, err = app.ports.fs.realpath(work.dir) end
   if not work.dir then return unavailable(calls, "roots: " .. err) end
+  work.bwrap, err = backend.path(app)
+  if work.bwrap then work.bwrap_version, err = backend.inspect(app, work.bwrap, work.dir) end
+  if err then return unavailable(calls, err) end
   work.program, err, work.placed = place_program(app, launcher, work.dir)
   if not work.program then return unavailable(calls, err) end
   ok, err = hide_something(app, work)
@@ -320,7 +329,7 @@ local function probe_in(calls, work)
   local begun = app.ports.sys.mono_us()
   local text
   text, err = launch(calls, call, work)
-  local report = text and judge_launch(calls, call, text) or unavailable(calls, err)
+  local report = text and judge_launch(calls, call, work, text) or unavailable(calls, err)
   report = check_cache(calls, work, report)
   report.launch_us = app.ports.sys.mono_us() - begun
   call:cleanup()

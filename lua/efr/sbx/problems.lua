@@ -14,10 +14,10 @@ local function is(name, value)
   end
 end
 
-local DENIED <const> = { "Permission denied", "Operation not permitted" }
+local DENIED <const> = { "Permission denied", "Operation not permitted", "No permissions to" }
 -- Steps of a launch that need what AppArmor takes away from a new user namespace.
 local EARLY_STEPS <const> = {
-  "namespaces", "identity", "network", "read-only root", "mount sources", "devices", "pool",
+  "bubblewrap", "namespaces", "identity", "network", "read-only root", "mount sources", "devices", "pool",
   "proc", "mounts",
 }
 
@@ -32,6 +32,7 @@ end
 ---@class efr.sbx.Problem
 ---@field name string
 ---@field pattern string?  Lua pattern in the reason
+---@field one_of string[]?  words of which one is in the reason
 ---@field early boolean?  a step of the launch was denied
 ---@field when (fun(read: fun(path: string): string?): boolean)?
 ---@field fix string
@@ -41,6 +42,16 @@ M.TABLE = {
   {
     name = "disabled", pattern = "^sandbox%.enabled is false",
     fix = "efr config set sandbox.enabled true",
+  },
+  {
+    name = "bubblewrap", pattern = "^bubblewrap: ",
+    one_of = {
+      "is not installed", " lacks ", "does not tell its version", "does not belong to root",
+      "can be changed by others", "has rights of its own", "is not a program",
+      "No such file or directory", "no answer",
+    },
+    fix = "install or update the distribution's unprivileged bubblewrap, or take sandbox.backend "
+      .. "and sandbox.bwrap out of config.toml",
   },
   {
     name = "userns off", early = true, when = is("kernel/unprivileged_userns_clone", "0"),
@@ -55,8 +66,8 @@ M.TABLE = {
   },
   {
     name = "AppArmor", early = true, when = is("kernel/apparmor_restrict_unprivileged_userns", "1"),
-    fix = "give efr-sbx an AppArmor profile with `userns,`, or: sudo sysctl -w "
-      .. "kernel.apparmor_restrict_unprivileged_userns=0",
+    fix = "give efr-sbx an AppArmor profile with `userns,`, or set sandbox.backend = \"bwrap\" where "
+      .. "bubblewrap has one, or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
   },
   {
     name = "limit of namespaces", pattern = "^namespaces: the limit of namespaces",
@@ -134,8 +145,16 @@ M.TABLE = {
   },
 }
 
+local function has_one(words, reason)
+  for _, word in ipairs(words) do
+    if reason:find(word, 1, true) then return true end
+  end
+  return false
+end
+
 local function fits(row, reason, read)
   if row.pattern and not reason:find(row.pattern) then return false end
+  if row.one_of and not has_one(row.one_of, reason) then return false end
   if row.early and not denied_early(reason) then return false end
   return not row.when or row.when(read)
 end

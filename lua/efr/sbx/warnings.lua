@@ -67,6 +67,10 @@ function M.collect(calls, report)
   kept_secrets(app, add)
   local launcher = calls.launcher:describe().warning
   if launcher then add(launcher, "another EFR_RUNTIME_DIR") end
+  if report and report.backend == "bwrap" then
+    add("sandbox.backend is \"bwrap\": a launch takes longer, and programs that are not dumpable "
+      .. "cannot connect to the call's own sockets", "efr config unset sandbox.backend")
+  end
   if report and report.landlock_erratum then
     add(("this kernel has erratum %d of Landlock: the read-only mounts alone keep writes out of a "
       .. "directory that is moved meanwhile"):format(report.landlock_erratum), "a newer kernel")

@@ -36,6 +36,15 @@ return {
       doc = "false: there is no sandbox, and auto runs as cautious.",
     },
     {
+      name = "backend", type = "choice", default = "auto", choices = { "auto", "native", "bwrap" },
+      doc = "What builds the sandbox. auto: efr's own launcher. bwrap: bubblewrap, for systems where "
+        .. "only it may make user namespaces.",
+    },
+    {
+      name = "bwrap", type = "path", example = "/usr/bin/bwrap",
+      doc = "The bubblewrap of that backend; unset: the first bwrap on PATH.",
+    },
+    {
       name = "write_projects", type = "choice", default = "named",
       choices = { "turn", "named", "all" },
       doc = "turn: auto asks before a shell command writes in a project that is not the turn's.",
