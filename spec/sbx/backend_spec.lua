@@ -1,5 +1,5 @@
--- Which backend builds calls, and which bubblewrap may: the options that it lists, and who can change
--- it. Not covered: what it builds (tests/sbx/bwrap.sh), a real one (tests/e2e/sandbox.sh).
+-- Which backend builds calls, and which bubblewrap may: the options that it lists, and who can
+-- change it. Not covered: what it builds (tests/sbx/bwrap.sh), a real one (tests/e2e/sandbox.sh).
 local backend = require "efr.sbx.backend"
 
 describe("sbx.backend.judge", function()
@@ -49,7 +49,8 @@ describe("sbx.backend.path", function()
       ["/opt/bwrap"] = { type = "file", uid = 0, mode = 493 },
     }
     app = {
-      env = { PATH = "relative:/none:/usr/bin:/opt" }, projects = { list = function() return {} end },
+      env = { PATH = "relative:/none:/usr/bin:/opt" },
+      projects = { list = function() return {} end },
       config = { get = function(_, key) return settings[key] end },
       ports = { fs = {
         realpath = function(path)

@@ -24,6 +24,13 @@ local function shows(row)
 end
 
 describe("sbx.plan", function()
+  it("names the bubblewrap that builds the call, and none for efr's own launcher", function()
+    local text = table.concat(assert(plan.build(world.spec({ bwrap = "/usr/bin/bwrap" }))), "\n")
+    assert.truthy(text:find("\nbwrap\n/usr/bin/bwrap\n", 1, true))
+    text = table.concat(assert(plan.build(world.spec())), "\n")
+    assert.is_nil(text:find("bwrap", 1, true))
+  end)
+
   local rows = {
     { "the project is a root", has = { "root /home/u/p/app" } },
     { "/tmp, /var/tmp and the runtime directory are the call's own",

@@ -97,6 +97,8 @@ static const struct refusal {
         "mounts are not sorted at /b"),
     ROW(HEAD MOUNTS "move\0\0/x\0" TAIL, "move: not a variable name: "),
     ROW(HEAD MOUNTS "default\0A=\0/x\0" TAIL, "default: not a variable name: A="),
+    ROW(HEAD "bwrap\0bwrap\0" TAIL, "bwrap is not an absolute, normal path: bwrap"),
+    ROW(HEAD "bwrap\0/b\0bwrap\0/c\0" TAIL, "bwrap is given twice"),
     ROW(HEAD MOUNTS "records\0yes\0" TAIL, "records is not 1"),
     ROW(HEAD "root\0/a/\0" TAIL, "not an absolute, normal path: /a/"),
     ROW(HEAD "root\0/a//b\0" TAIL, "not an absolute, normal path: /a//b"),

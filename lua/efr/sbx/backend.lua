@@ -1,12 +1,13 @@
--- Owns: which backend builds contained calls, where its bubblewrap is, and whether that can do what is
--- needed.
+-- Owns: which backend builds contained calls, where its bubblewrap is, and whether that can do what
+-- is needed.
 -- Must not know: how a plan becomes its options (sbx/bwrap_args.c).
 -- Runs in efrd and efr on the loop thread; `inspect` waits.
 --
--- Policy: `auto` is efr's own launcher. With `sandbox.backend = "bwrap"` there is no way back to it: a
--- bubblewrap that is missing, old or not to be trusted refuses the call. It and every directory above
--- must belong to root alone, since efrd executes it to ask for its options (distributions mend old
--- versions); the launcher checks the program once more, on the descriptor that it executes.
+-- Policy: `auto` is the launcher of efr. With `sandbox.backend = "bwrap"` no call falls back to it:
+-- a bubblewrap that is missing, old or not to be trusted refuses the call. It and every directory
+-- above must belong to root alone, since efrd executes it to ask for its options (distributions
+-- mend old versions); the launcher checks the program once more, on the descriptor that it
+-- executes.
 
 local async = require "efr.util.async"
 local launcher = require "efr.sbx.launcher"

@@ -22,6 +22,7 @@ M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
 local OWN_TREES <const> = { "/dev", "/proc" }
 local OWN <const> = { mask = true, private = true, runtime = true }
+local OPTIONAL <const> = { "bwrap", "assets", "replay" }
 local LIMITS <const> = { "processes", "file_bytes", "open_files" }
 local RANK <const> = {
   mask = 0, private = 1, runtime = 2, overlay = 3, root = 4, pin = 5, grant = 6, socket = 7,
@@ -244,11 +245,11 @@ function M.build(spec)
     for _, field in ipairs({ ... }) do out[#out + 1] = field end
   end
   add("nonce", spec.nonce, "uid", ("%d"):format(spec.uid), "cwd", spec.cwd, "tmp", spec.tmp)
-  if spec.assets then add("assets", spec.assets) end
-  if spec.replay then add("replay", spec.replay) end
+  for _, name in ipairs(OPTIONAL) do
+    if spec[name] then add(name, spec[name]) end
+  end
   if spec.records then add("records", "1") end
   add(table.unpack(caches.fields(spec, overlays, mounts)))
-  if spec.bwrap then add("bwrap", spec.bwrap) end
   add(table.unpack(spec.granted.fields))
   for _, name in ipairs(LIMITS) do
     local value = (spec.limits or {})[name]

@@ -17,8 +17,8 @@ end
 local DENIED <const> = { "Permission denied", "Operation not permitted", "No permissions to" }
 -- Steps of a launch that need what AppArmor takes away from a new user namespace.
 local EARLY_STEPS <const> = {
-  "bubblewrap", "namespaces", "identity", "network", "read-only root", "mount sources", "devices", "pool",
-  "proc", "mounts",
+  "bubblewrap", "namespaces", "identity", "network", "read-only root", "mount sources", "devices",
+  "pool", "proc", "mounts",
 }
 
 local function denied_early(reason)
@@ -66,8 +66,9 @@ M.TABLE = {
   },
   {
     name = "AppArmor", early = true, when = is("kernel/apparmor_restrict_unprivileged_userns", "1"),
-    fix = "give efr-sbx an AppArmor profile with `userns,`, or set sandbox.backend = \"bwrap\" where "
-      .. "bubblewrap has one, or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    fix = "give efr-sbx an AppArmor profile with `userns,`, or set sandbox.backend = \"bwrap\" "
+      .. "where bubblewrap has one, or: sudo sysctl -w "
+      .. "kernel.apparmor_restrict_unprivileged_userns=0",
   },
   {
     name = "limit of namespaces", pattern = "^namespaces: the limit of namespaces",

@@ -37,8 +37,8 @@ return {
     },
     {
       name = "backend", type = "choice", default = "auto", choices = { "auto", "native", "bwrap" },
-      doc = "What builds the sandbox. auto: efr's own launcher. bwrap: bubblewrap, for systems where "
-        .. "only it may make user namespaces.",
+      doc = "What builds the sandbox. auto: efr's own launcher. bwrap: bubblewrap, for systems "
+        .. "where only it may make user namespaces.",
     },
     {
       name = "bwrap", type = "path", example = "/usr/bin/bwrap",
