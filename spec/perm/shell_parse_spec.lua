@@ -32,6 +32,31 @@ describe("shell.parse", function()
     assert.equal(9, command.redirs[1].pos)
   end)
 
+  it("marks a command of plain words, and makes it the same as any other", function()
+    for command, around in pairs { ["ls"] = "%s", ["ls -la  /a_b.c,d:e@f%1+2\tx=y"] = "%s ",
+      ["ls a"] = "(%s)", ["ls b"] = "%s && pwd", ["ls c"] = "%s&", ["ls d"] = "%s|&wc -l" } do
+      local first
+      ast.walk(assert(shell.parse((around:gsub("%%s", (command:gsub("%%", "%%%%")))))),
+        function(node) first = first or node.kind == "simple" and node or nil end)
+      assert.is_true(first.plain, command)
+      -- A redirection in front takes the long way.
+      local other = only("<i " .. command)
+      assert.is_nil(other.plain)
+      assert.equal(#other.words, #first.words, command)
+      for i, word in ipairs(other.words) do
+        local mine, shift = first.words[i], first.words[1].pos - other.words[1].pos
+        assert.same({ word.text, word.parts, word.pos + shift, word.stop + shift },
+          { mine.text, mine.parts, mine.pos, mine.stop }, command)
+      end
+    end
+    for _, line in ipairs { "ls >o", "2>o ls", "ls &>o", "a=b ls", "ls é", "ls a~", "ls 'a'",
+      "ls $x", "ls a\\\nb", "typeset a=b", "nocorrect ls", "ls a!", "ls 2>o" } do
+      assert.is_nil(only(line).plain, line)
+    end
+    assert.equal("func", only("ls() pwd").kind)
+    assert.equal("if", only("if a; then b; fi").kind)
+  end)
+
   it("gives the body of a here-document to its redirection", function()
     local list = assert(shell.parse("cat <<A <<-'B' ; ls\nx $y\nA\n\t$z\n\tB\npwd"))
     assert.equal(3, #list.items)

@@ -10,6 +10,8 @@ local words = require "efr.perm.exit_words"
 
 local M = {}
 
+local find = string.find
+
 ---@class efr.perm.Seen  one command that may run
 ---@field name string?  the program without its directory
 ---@field args string[]  shapes of the words after it; "\0" stands for what is not known
@@ -78,11 +80,18 @@ local function device_of(call, path, emit)
   end
 end
 
+-- Whether a word may lead below /dev: something in its whole path is named so.
+local function may_be_device(call, cmd, shape)
+  return find(shape, "dev", 1, true) or find(cmd.cwd, "dev", 1, true)
+    or find(call.machine.home, "dev", 1, true)
+end
+
 local function devices(call, cmd, emit)
   for i = 2, #cmd.words do
     local word = cmd.words[i]
-    device_of(call, M.path(call, cmd, word), emit)
-    local value = word.shape:match("=(/dev/.+)$")
+    local may = may_be_device(call, cmd, word.shape)
+    if may then device_of(call, M.path(call, cmd, word), emit) end
+    local value = may and word.shape:match("=(/dev/.+)$")
     if value and not words.is_unknown(value) then device_of(call, value, emit) end
   end
 end
@@ -173,7 +182,7 @@ local function dd(call, cmd, emit)
   end
 end
 
-local function find(_, cmd, emit)
+local function find_deletes(_, cmd, emit)
   if not words.has(cmd.args, "-delete") then return end
   local start = cmd.args[1]
   local literal = start and start:sub(1, 1) ~= "-" and not words.is_unknown(start)
@@ -182,7 +191,7 @@ end
 
 local HANDLERS <const> = {
   rm = rm, shred = each_operand("shred overwrites a file"), truncate = truncate, dd = dd,
-  find = find,
+  find = find_deletes,
 }
 
 local KEEPS_NOTHING <const> = { [":"] = true, ["true"] = true }

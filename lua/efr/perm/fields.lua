@@ -4,8 +4,9 @@
 -- Runs in efrd, on the loop thread. Pure, and linear in the word but for brace expansion, which
 -- has a limit.
 --
--- A field is {text?, glob?, front?}: text is nil when it cannot be known; glob: the text holds an
--- active pattern of file names; front: a pattern stands first, so the word may become an option.
+-- A field is {text?, glob?, front?}, or a plain word of the AST, which has the same text: nobody
+-- may change one. text is nil when it cannot be known; glob: the text holds an active pattern of
+-- file names; front: a pattern stands first, so the word may become an option.
 --
 -- Policy: an allow list. Unquoted, only plain characters; whatever else is not named here is a
 -- construct, and the reading ends.
@@ -275,14 +276,14 @@ local function is_joined(word)
   return false
 end
 
--- The most frequent word: one plain text.
+-- The most frequent word, one plain text, is a field as it stands.
 local function plain_field(word)
   local parts = word.parts
   local part = parts[1]
   if parts[2] or not part or part.t ~= "lit" or part.quote then return nil end
   local s = part.s
   if s ~= word.text or not find(s, PLAIN) or byte(s) == EQUALS then return nil end
-  return { text = s }
+  return word
 end
 
 ---The one field of a word in the strict reading.

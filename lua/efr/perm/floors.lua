@@ -31,10 +31,13 @@ M.AGENTS = {
 
 local GIT_NAMES <const> = { config = true, ["config.worktree"] = true, hooks = true }
 
+local PLACES <const> = setmetatable({}, { __mode = "k" })
+
 ---The groups of all floors with a fixed place, by their paths.
 ---@param machine table  prepared
----@return table<string, string>
+---@return table<string, string> places  not to be changed
 function M.places(machine)
+  if PLACES[machine] then return PLACES[machine] end
   local out = {}
   local function add(names, group)
     for _, name in ipairs(names) do out[machine.home .. "/" .. name] = group end
@@ -43,6 +46,7 @@ function M.places(machine)
   add(M.AUTOSTART, "autostart")
   add(M.TOOLS, "tool")
   for _, floor in ipairs(machine.floors) do out[floor.path] = floor.group end
+  PLACES[machine] = out
   return out
 end
 

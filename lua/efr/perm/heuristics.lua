@@ -97,12 +97,16 @@ local RULES <const> = {
   pacman = pacman,
 }
 
+local function uses_network(record, words)
+  local rule = record.network
+  return rule ~= nil and RULES[rule](words)
+end
+
 ---Whether a command may use the network.
 ---@param command table  of efr.perm.lenient
 ---@return boolean
 function M.uses_network(command)
-  local rule = programs.get(command.program).network
-  return rule ~= nil and RULES[rule](command.words)
+  return uses_network(programs.get(command.program), command.words)
 end
 
 -- Passwords -------------------------------------------------------------------------------------
@@ -123,7 +127,7 @@ end
 
 local RSYNC_VARIABLES <const> = set "RSYNC_RSH"
 
-local function may_prompt(command)
+local function may_prompt(command, record)
   local program, words = command.program, command.words
   if program == "rsync" then
     return has_word(words, "^[^/-][^/]*:") or has_word(words, "^%-[^-]*e")
@@ -133,7 +137,7 @@ local function may_prompt(command)
     return M.uses_network(command) or sets(command, GIT_VARIABLES)
       or has_word(words, "[Cc]ore%.[Ss][Ss][Hh][Cc]ommand")
   end
-  local rule = programs.get(program).prompts
+  local rule = record.prompts
   if rule == "keygen" then return not has_word(words, "^%-[^-]*N") end
   return rule == true
 end
@@ -143,11 +147,12 @@ end
 ---@return { network: boolean?, interactive: boolean?, may_prompt: boolean? }
 function M.flags(commands)
   local out = {}
-  for _, command in ipairs(commands) do
-    if M.uses_network(command) then out.network = true end
-    if programs.get(command.program).interactive then out.interactive = true end
-    if may_prompt(command) then out.may_prompt = true end
-    if command.privileged then out.interactive = true end
+  for i = 1, #commands do
+    local command = commands[i]
+    local record = programs.get(command.program)
+    if uses_network(record, command.words) then out.network = true end
+    if may_prompt(command, record) then out.may_prompt = true end
+    if record.interactive or command.privileged then out.interactive = true end
   end
   return out
 end

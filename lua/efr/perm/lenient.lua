@@ -32,24 +32,18 @@
 local list = require "efr.util.list"
 local loops = require "efr.perm.loops"
 local names = require "efr.perm.data.shell_words"
+local peeling = require "efr.perm.lenient_peel"
 local shell = require "efr.perm.shell"
 local word_values = require "efr.perm.lenient_words"
-local wrappers = require "efr.perm.wrappers"
 
 local M = {}
 
--- Lines inside lines (`sh -c "sh -c ..."`), and wrappers before wrappers.
-local LINES_DEEP <const> = 4
-local WRAPPERS_DEEP <const> = 16
--- Words of all commands together. Behind them the line is only searched for names.
-local WORK_MAX <const> = 8192
+local NOTHING <const>, WORK_MAX <const> = peeling.NOTHING, peeling.WORK_MAX
+local directory_changers <const> = names.directory_changers
+local peel <const>, make_command <const>, unread <const> =
+  peeling.peel, peeling.make, peeling.unread
 
--- Of a command without wrappers, assignments or redirections; not to be changed.
-local NOTHING <const> = {}
-
-local function base_name(text)
-  return text:match("[^/]*$")
-end
+local unpack = table.unpack
 
 -- Words and redirections -----------------------------------------------------------------------
 
@@ -79,6 +73,17 @@ local function is_descriptor(text)
   return text ~= nil and (text:find("^%d+$") ~= nil or text == "-" or text == "p")
 end
 
+-- Those of a plain command: one word each.
+local function resolve_plain(nodes)
+  local out = { unpack(nodes) }
+  for i = 1, #out do
+    local node = out[i]
+    local text = node.text
+    out[i] = { text = text, shape = text, fixed = text, node = node }
+  end
+  return out
+end
+
 local function redirection(redir, vars)
   local targets = word_values.resolve(redir.target, vars)
   local target = #targets == 1 and targets[1] or word_values.unknown()
@@ -90,203 +95,9 @@ local function redirection(redir, vars)
   }
 end
 
--- Peeling ---------------------------------------------------------------------------------------
-
-local read, read_line
-
--- A part of the line that is not known.
-local function unread(state)
-  state.out[#state.out + 1] = {
-    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, cwd_known = not state.moved,
-    unread = true,
-  }
-end
-
-local function is_builtin(name)
-  return names.builtins[name or ""] or names.reserved[name or ""] or nil
-end
-
-local function make_command(state, words, more)
-  local first = words[1]
-  local name = first and not first.glob and first.text or nil
-  local command = {
-    words = words, name = name, program = name and base_name(name), opaque = not name or nil,
-    wrappers = more.wrappers, assigns = more.assigns or NOTHING, redirs = more.redirs or NOTHING,
-    cwd_known = not state.moved and not more.moved, displaced = more.moved,
-    piped = more.piped or NOTHING, node = more.node,
-  }
-  command.privileged = names.privileged[command.program or ""] or more.privileged
-    or state.as_other
-  if #more.wrappers == 0 or more.in_shell then command.builtin = is_builtin(name) end
-  state.work = state.work + #words + 1
-  state.out[#state.out + 1] = command
-  return command
-end
-
-local IN_SHELL <const> = {
-  builtin = true, noglob = true, nocorrect = true, time = true, ["-"] = true, command = true,
-  exec = true,
-}
-
-local peel
-
--- The command behind a wrapper, with the state that the wrapper adds.
-local function peel_inner(state, outer, words, more, moved)
-  local chain = table.move(more.wrappers, 1, #more.wrappers, 1, {})
-  chain[#chain + 1] = outer.program
-  if #chain > WRAPPERS_DEEP then return end
-  peel(state, words, {
-    wrappers = chain, node = more.node, privileged = outer.privileged, piped = more.piped,
-    moved = more.moved or moved, in_shell = (more.in_shell or #more.wrappers == 0)
-      and IN_SHELL[outer.program],
-  })
-end
-
-local function tail(words, from)
-  return table.move(words, from, #words, 1, {})
-end
-
--- A line of text that a program runs: read when it is known.
-local function inner_text(state, text, outer)
-  if text == "" then return end
-  if not text or state.deep >= LINES_DEEP or #text > state.budget then
-    unread(state)
-    return
-  end
-  local as_other = state.as_other
-  state.deep, state.budget = state.deep + 1, state.budget - #text
-  state.as_other = as_other or outer.privileged
-  read_line(state, text)
-  state.deep, state.as_other = state.deep - 1, as_other
-end
-
-local function joined_text(words, from)
-  local texts = {}
-  for i = from, #words do
-    if not words[i].text then return nil end
-    texts[#texts + 1] = words[i].text
-  end
-  return table.concat(texts, " ")
-end
-
--- What xargs adds to its words: those of an `echo` before it, or some that are not known.
-local function xargs_words(words, more)
-  local out = table.move(words, 1, #words, 1, {})
-  local from = more.piped and more.piped.from
-  if from and from.program == "echo" then
-    for i = 2, #from.words do
-      if from.words[i].shape:sub(1, 1) ~= "-" then out[#out + 1] = from.words[i] end
-    end
-  else
-    out[#out + 1] = word_values.unknown()
-  end
-  return out
-end
-
-local function peel_wrapper(state, command, words, more)
-  local peeled = wrappers.peel(command.program, words)
-  local line = peeled.line and words[peeled.line]
-  if peeled.attached then
-    inner_text(state, not peeled.attached:find("\0", 1, true) and peeled.attached or nil,
-      command)
-  end
-  if line then inner_text(state, line.text, command) end
-  if peeled.joined then inner_text(state, joined_text(words, peeled.joined), command) end
-  if peeled.start then
-    local inner = tail(words, peeled.start)
-    if command.program == "xargs" then inner = xargs_words(inner, more) end
-    peel_inner(state, command, inner, more, peeled.moved)
-  end
-end
-
--- find ------------------------------------------------------------------------------------------
-
-local EXEC <const> = { ["-exec"] = true, ["-execdir"] = true, ["-ok"] = true, ["-okdir"] = true }
-local FD_EXEC <const> = { ["-x"] = true, ["-X"] = true, ["--exec"] = true,
-  ["--exec-batch"] = true }
-local FIND_OPTION <const> = { ["-H"] = true, ["-L"] = true, ["-P"] = true }
-
----The start points of find: its words up to the first test.
----@param words table[]
----@return table[] points  empty: the directory it runs in
-function M.start_points(words)
-  local out, i = {}, 2
-  while words[i] do
-    local shape = words[i].shape
-    if FIND_OPTION[shape] or shape:find("^%-O%d*$") then
-      i = i + 1
-    elseif shape == "-D" then
-      i = i + 2
-    elseif shape:find("^[-(!,]") then
-      return out
-    else
-      out[#out + 1] = words[i]
-      i = i + 1
-    end
-  end
-  return out
-end
-
--- `{}` stands for what lies below the start points.
-local function found_words(words, points)
-  for i, word in ipairs(words) do
-    if word.shape:find("{}", 1, true) then
-      local one = word_values.unknown()
-      one.shape, one.places = word.shape, points
-      words[i] = one
-    end
-  end
-  return words
-end
-
-local function peel_find(state, command, words, more, options)
-  local points = M.start_points(words)
-  local i = 2
-  while i <= #words do
-    if options[words[i].text or ""] then
-      local last = i + 1
-      while words[last] and words[last].text ~= ";" and words[last].text ~= "+" do
-        last = last + 1
-      end
-      local inner = table.move(words, i + 1, last - 1, 1, {})
-      if #inner > 0 then
-        peel_inner(state, command, found_words(inner, points), more,
-          words[i].text:find("dir", 1, true) ~= nil)
-      end
-      i = last
-    end
-    i = i + 1
-  end
-end
-
-local function trap_text(words)
-  local first = words[2]
-  return first and first.text ~= "-" and first.text ~= "--" and first.text
-    or words[3] and words[3].text
-end
-
-function peel(state, words, more)
-  if #words == 0 or state.work > WORK_MAX then return nil end
-  local command = make_command(state, words, more)
-  local program = command.program
-  if program == "find" then
-    peel_find(state, command, words, more, EXEC)
-  elseif program == "fd" or program == "fdfind" then
-    peel_find(state, command, words, more, FD_EXEC)
-  elseif program == "eval" and words[2] then
-    inner_text(state, joined_text(words, 2), command)
-  elseif program == "trap" and words[2] then
-    inner_text(state, trap_text(words), command)
-  elseif wrappers.is_wrapper(program) then
-    peel_wrapper(state, command, words, more)
-  elseif command.opaque and words[1].fixed == "" then
-    -- `$x rm y`, `*(N) rm y`: a first word that comes to nothing makes the next one the command.
-    peel(state, table.move(words, 2, #words, 1, {}), more)
-  end
-  return command
-end
-
 -- Nodes -----------------------------------------------------------------------------------------
+
+local read
 
 local function inner_lists(state, word)
   word_values.inner(word, function(inner) read(state, inner) end)
@@ -331,13 +142,11 @@ end
 local READERS = {}
 
 -- One command for each combination of the values that loops give its variables.
-function READERS.simple(state, node, piped)
-  if state.work > WORK_MAX then return nil end
+local function of_values(state, node, piped)
   local assigns = read_assigns(state, node.assigns)
   inner_of_all(state, node.words)
   inner_of_redirs(state, node.redirs)
   local last
-  local first = #state.out + 1
   for _, vars in ipairs(loops.bindings(loops.used(node, state.values), state.values) or { {} }) do
     local words = resolve_all(node.words, vars)
     local more = {
@@ -351,24 +160,39 @@ function READERS.simple(state, node, piped)
       last = make_command(state, {}, more)
     end
   end
-  for i = first, #state.out do
-    if names.directory_changers[state.out[i].program or ""] then state.moved = true end
+  return last
+end
+
+function READERS.simple(state, node, piped)
+  if state.work > WORK_MAX then return nil end
+  local out = state.out
+  local last
+  local first = #out + 1
+  if node.plain then
+    last = peel(state, resolve_plain(node.words),
+      { wrappers = NOTHING, node = node, piped = piped })
+  else
+    last = of_values(state, node, piped)
+  end
+  for i = first, #out do
+    if directory_changers[out[i].program or ""] then state.moved = true end
   end
   return last
 end
 
 function READERS.pipeline(state, node)
   local before
-  for i, one in ipairs(node.commands) do
-    local piped = { from = before, into = i < #node.commands }
-    before = read(state, one, piped)
+  local commands = node.commands
+  local count = #commands
+  for i = 1, count do
+    before = read(state, commands[i], { from = before, into = i < count })
   end
   return before
 end
 
 local function read_all(state, nodes)
   local last
-  for _, node in ipairs(nodes or {}) do last = read(state, node) end
+  for i = 1, #nodes do last = read(state, nodes[i]) end
   return last
 end
 
@@ -457,7 +281,7 @@ function read(state, node, piped)
   return last
 end
 
-function read_line(state, text)
+local function read_line(state, text)
   local ast = shell.parse(text)
   if ast then return read(state, ast) end
   unread(state)
@@ -477,8 +301,8 @@ end
 ---@return table[] commands
 function M.commands(ast)
   local state = {
-    out = {}, moved = false, deep = 0, values = {}, work = 0,
-    budget = LINES_DEEP * (ast.stop or 0) + 64,
+    out = {}, moved = false, deep = 0, values = {}, work = 0, read_line = read_line,
+    budget = peeling.LINES_DEEP * (ast.stop or 0) + 64,
   }
   read(state, ast)
   if state.work > WORK_MAX then names_of(state, ast) end
@@ -492,7 +316,7 @@ end
 ---@return table<string, boolean> programs
 function M.programs(line)
   local out = {}
-  for word in line:gmatch("[%w%-_./]+") do out[base_name(word)] = true end
+  for word in line:gmatch("[%w%-_./]+") do out[word:match("[^/]*$")] = true end
   return out
 end
 

@@ -28,6 +28,8 @@ local Places = require "efr.perm.places"
 
 local M = {}
 
+local directory_changers <const> = names.directory_changers
+
 -- Redirections ----------------------------------------------------------------------------------
 
 local function redirections(places, command)
@@ -67,15 +69,16 @@ end
 local function walk(ast, ctx, each)
   local places = Places.new(ctx)
   local commands = ctx.commands or lenient.commands(ast)
-  for _, command in ipairs(commands) do
+  for i = 1, #commands do
+    local command = commands[i]
     places:enter(command)
     if each then each(command, places) end
-    redirections(places, command)
+    if command.redirs[1] then redirections(places, command) end
     if command.unread then
       places:anywhere("read", "unread")
-    elseif names.directory_changers[command.program or ""] and #command.wrappers == 0 then
+    elseif directory_changers[command.program or ""] and #command.wrappers == 0 then
       change_directory(places, command)
-    elseif #command.words > 0 then
+    elseif command.words[1] then
       line_programs.declare(places, command)
     end
     places:leave()

@@ -6,7 +6,7 @@
 -- `--file=x`, `-f/x`, the part behind the first colon, the value of `name=value`.
 
 local heuristics = require "efr.perm.heuristics"
-local lenient = require "efr.perm.lenient"
+local find_words = require "efr.perm.lenient_peel"
 local options = require "efr.perm.options"
 local programs = require "efr.perm.programs"
 local wrappers = require "efr.perm.wrappers"
@@ -17,6 +17,15 @@ local byte, find, match = string.byte, string.find, string.match
 
 local DASH <const> = 45
 local NONE <const> = {}
+
+-- The records with something that extras declares.
+local WITH_EXTRAS <const> = {}
+for _, record in pairs(programs.all()) do
+  for _, key in ipairs { "outputs", "reads", "outputs_named", "in_place", "anywhere", "writes_cwd",
+    "trees" } do
+    if record[key] then WITH_EXTRAS[record] = true end
+  end
+end
 
 -- Parts of words -------------------------------------------------------------------------------
 
@@ -95,8 +104,8 @@ end
 local function by_operands(places, command, record)
   local why = command.program or "a program"
   local fn = OPERANDS[record.operands or "read"]
-  local contents = record.recursive and options.stands(record.recursive, command.words)
   local words, ended, count = command.words, false, 0
+  local contents = record.recursive and options.stands(record.recursive, words)
   for i = 2, #words do
     local word = words[i]
     if not ended and word.text == "--" then
@@ -117,14 +126,16 @@ local FILE_OPTIONS <const> = {
 }
 
 local function option_values(places, parsed, why)
-  for _, option in ipairs(parsed.options) do
+  local all = parsed.options
+  for i = 1, #all do
+    local option = all[i]
     local value = option.value
     if value and (value.text or FILE_OPTIONS[option.name]) then places:read(value, why) end
   end
 end
 
-local function operands_of(parsed, record)
-  if parsed.uncertain then return parsed.all end
+local function operands_of(parsed, record, words)
+  if parsed.uncertain then return options.all(words) end
   local pattern = record.pattern
   if not pattern or options.has(parsed, pattern) then return parsed.operands end
   return table.move(parsed.operands, 2, #parsed.operands, 1, {})
@@ -138,8 +149,9 @@ local function by_options(places, command, record)
     or (record.tree and (parsed.uncertain or options.has(parsed, record.tree)))
   local contents = record.dot_files
     and (parsed.uncertain or options.has(parsed, record.dot_files))
-  local operands = operands_of(parsed, record)
-  for _, word in ipairs(operands) do
+  local operands = operands_of(parsed, record, words)
+  for i = 1, #operands do
+    local word = operands[i]
     if word.shape ~= "-" then places:add(word, "read", tree, why, contents) end
   end
   if parsed.uncertain or (#operands == 0 and tree) then
@@ -167,7 +179,7 @@ local function in_place(places, command, record)
   end
   if not hit then return end
   local parsed = options.parse(record, command.words)
-  for _, word in ipairs(operands_of(parsed, record)) do
+  for _, word in ipairs(operands_of(parsed, record, command.words)) do
     if not is_option(word) then places:write(word, command.program) end
   end
 end
@@ -258,7 +270,7 @@ end
 function SPECIAL.copy(places, command)
   local why = command.program
   local parsed, all, target = copied(command)
-  local operands = parsed.uncertain and parsed.all or parsed.operands
+  local operands = parsed.uncertain and options.all(command.words) or parsed.operands
   all = all or options.has(parsed, HARD)
     or (why == "install" and options.has(parsed, MADE_DIRECTORY))
   write_target(places, target, why)
@@ -275,7 +287,7 @@ end
 
 function SPECIAL.move(places, command)
   local parsed, _, target = copied(command)
-  local operands = parsed.uncertain and parsed.all or parsed.operands
+  local operands = parsed.uncertain and options.all(command.words) or parsed.operands
   if target then operands = table.move({ target }, 1, 1, #operands + 1, operands) end
   for _, word in ipairs(operands) do places:write(word, command.program) end
   if #operands > 0 then places:link(operands[#operands]) end
@@ -296,7 +308,7 @@ end
 function SPECIAL.link(places, command)
   local why = command.program
   local parsed, all, target = copied(command)
-  local operands = parsed.uncertain and parsed.all or parsed.operands
+  local operands = parsed.uncertain and options.all(command.words) or parsed.operands
   all = all or not options.has(parsed, SYMBOLIC)
   write_target(places, target, why)
   for i, word in ipairs(operands) do
@@ -317,7 +329,7 @@ local FIND_WRITES <const> = { ["-fprint"] = true, ["-fprint0"] = true, ["-fprint
 
 function SPECIAL.find(places, command)
   local why, words = command.program, command.words
-  local points = lenient.start_points(words)
+  local points = find_words.start_points(words)
   if #points == 0 then places:base("read", true, why) end
   for _, point in ipairs(points) do places:tree(point, why) end
   for i = 2, #words do
@@ -391,22 +403,28 @@ end
 
 -- One command -----------------------------------------------------------------------------------
 
+-- The file that a first word names, and anything where an expansion makes several words.
+local function program_file(places, words, why)
+  local first = words[1]
+  if first.open or find(first.shape, "/", 1, true) then places:read(first, why) end
+  for i = 1, #words do
+    if words[i].splits then places:anywhere("read", why) end
+  end
+end
+
 ---Declares what a command reads and writes.
 ---@param places table  of efr.perm.places
 ---@param command table  of efr.perm.lenient
 function M.declare(places, command)
-  local record = programs.get(command.program)
+  local program, words = command.program, command.words
+  local record = programs.get(program)
   if record.operands == "none" and not record.trees then return end
   if record.names_only then places:names_only() end
-  local why = command.program or "a program"
-  local first = command.words[1]
-  if first.open or first.shape:find("/", 1, true) then places:read(first, why) end
-  for _, word in ipairs(command.words) do
-    if word.splits then places:anywhere("read", why) end
-  end
-  if wrappers.is_wrapper(command.program) or not command.program then record = {} end
+  local why = program or "a program"
+  program_file(places, words, why)
+  if not program or wrappers.is_wrapper(program) then record = NONE end
   if record.moves then
-    options.each_value(record.moves, command.words, function(word) places:also(word) end)
+    options.each_value(record.moves, words, function(word) places:also(word) end)
   end
   if record.special then
     SPECIAL[record.special](places, command)
@@ -415,7 +433,7 @@ function M.declare(places, command)
   else
     by_operands(places, command, record)
   end
-  extras(places, command, record)
+  if WITH_EXTRAS[record] then extras(places, command, record) end
 end
 
 return M

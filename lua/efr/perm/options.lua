@@ -11,8 +11,9 @@ local DASH <const> = 45
 local EMPTY <const> = {}
 
 local function has(list, name)
-  for _, one in ipairs(list or EMPTY) do
-    if one == name then return true end
+  if not list then return false end
+  for i = 1, #list do
+    if list[i] == name then return true end
   end
   return false
 end
@@ -102,16 +103,16 @@ end
 ---Options and operands. Words after `--` are operands; options may stand behind operands.
 ---@param record table
 ---@param words table[]  with the program first
----@return { operands: table[], options: table[], uncertain: boolean?, all: table[] } parsed
+---@return { operands: table[], options: table[], uncertain: boolean? } parsed
 function M.parse(record, words)
-  local out = { operands = {}, options = {}, all = {} }
-  local i, ended = 2, false
-  while words[i] do
+  local operands = {}
+  local out = { operands = operands, options = {}, uncertain = nil }
+  local i, ended, count = 2, false, #words
+  while i <= count do
     local word = words[i]
     local shape = word.shape
-    if word.text ~= "--" then out.all[#out.all + 1] = word end
     if ended or shape == "-" or byte(shape) ~= DASH then
-      out.operands[#out.operands + 1] = word
+      operands[#operands + 1] = word
       i = i + 1
     elseif word.text == "--" then
       ended = true
@@ -125,15 +126,31 @@ function M.parse(record, words)
   return out
 end
 
+---Every word that may be an operand: all but `--`.
+---@param words table[]  with the program first
+---@return table[] words
+function M.all(words)
+  local out = {}
+  for i = 2, #words do
+    if words[i].text ~= "--" then out[#out + 1] = words[i] end
+  end
+  return out
+end
+
 ---Whether one of the options of a description stands there: {short, long, valued}.
 ---@param parsed table
 ---@param wanted table
 ---@return boolean
 function M.has(parsed, wanted)
-  for _, option in ipairs(parsed.options) do
+  local options = parsed.options
+  for i = 1, #options do
+    local option = options[i]
     local name = option.name
-    if #name == 1 and (wanted.short or ""):find(name, 1, true) then return true end
-    if #name > 1 and has(wanted.long, name) then return true end
+    if #name > 1 then
+      if has(wanted.long, name) then return true end
+    elseif wanted.short and find(wanted.short, name, 1, true) then
+      return true
+    end
     local value = wanted.valued and wanted.valued[name]
     local given = value and option.value
     if given and (not given.text or value:sub(1, #given.text) == given.text) then return true end

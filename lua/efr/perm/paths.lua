@@ -14,6 +14,10 @@ local text = require "efr.util.text"
 local M = {}
 
 local SLASH <const> = 47
+-- Paths of which a machine keeps what they are.
+local KNOWN_MAX <const> = 256
+
+local byte, find, sub = string.byte, string.find, string.sub
 
 -- Below the home directory, with everything under them.
 local HOME_SECRETS <const> = {
@@ -37,7 +41,7 @@ local DATA_DIRS <const> = { ".local/share", ".local/state", ".cache" }
 
 -- nil: no absolute path.
 local function lexical(path)
-  if path:sub(1, 1) ~= "/" or path:find("\0", 1, true) then return nil end
+  if path:byte() ~= SLASH or path:find("\0", 1, true) then return nil end
   return text.fold_path(path)
 end
 
@@ -48,7 +52,7 @@ end
 function M.within(path, dir)
   if dir == "/" or path == dir then return true end
   local size = #dir
-  return path:byte(size + 1) == SLASH and path:sub(1, size) == dir
+  return byte(path, size + 1) == SLASH and sub(path, 1, size) == dir
 end
 
 ---Whether path is strictly below dir.
@@ -106,17 +110,18 @@ end
 
 local Prepared = {}
 
--- Lists in which a path is looked up often.
-local LOOKED_UP <const> = {
-  "secrets", "sealed", "write_sealed", "masks", "scratch", "config_roots",
+-- Lists in which a path is looked up often, each with a bit of its own.
+local BITS <const> = {
+  secrets = 1, sealed = 2, write_sealed = 4, masks = 8, scratch = 16, config_roots = 32,
 }
 
--- Beside a list of places: `at`, a set of them, and `above`, a set of all directories above one.
-local function index(places)
-  local at, above = {}, {}
+-- Marks each place of a list with its bit, and gives the list `above`: a set of all directories
+-- above one of its places.
+local function index(places, marks, bit)
+  local above = {}
   for i = 1, #places do
     local path = places[i]
-    at[path] = true
+    marks[path] = (marks[path] or 0) | bit
     if path ~= "/" then above["/"] = true end
     local slash = path:find("/", 2, true)
     while slash do
@@ -124,11 +129,13 @@ local function index(places)
       slash = path:find("/", slash + 1, true)
     end
   end
-  places.at, places.above = at, above
+  places.above = above
 end
 
 local function rewrite(normal, prepared)
-  for _, alias in ipairs(prepared.aliases) do
+  local aliases = prepared.aliases
+  for i = 1, #aliases do
+    local alias = aliases[i]
     if M.within(normal, alias) then return prepared.home .. normal:sub(#alias + 1) end
   end
   return normal
@@ -202,7 +209,8 @@ function M.prepare(machine)
   for _, name in ipairs(HOME_SECRETS) do out.secrets[#out.secrets + 1] = home .. "/" .. name end
   for _, path in ipairs(SYSTEM_SECRETS) do out.secrets[#out.secrets + 1] = path end
   out.secrets[#out.secrets + 1] = out.sealed[1]
-  for _, name in ipairs(LOOKED_UP) do index(out[name]) end
+  out.marks, out.known, out.known_count = {}, {}, 0
+  for name, bit in pairs(BITS) do index(out[name], out.marks, bit) end
   if SETTLED[machine] == false then SETTLED[machine] = out end
   return out
 end
@@ -217,31 +225,31 @@ function M.normalise(path, machine)
   return normal and rewrite(normal, M.prepare(machine))
 end
 
--- The path and everything above it. One path is looked up in many lists, so the last is kept.
-local chain_of, chain
-
-local function chain_to(path)
-  if chain_of == path then return chain end
-  local out, count = { "/", path }, 2
-  local slash = path:find("/", 2, true)
+-- The marks of a path and of everything above it.
+local function marks_of(path, prepared)
+  local marks = prepared.marks
+  local out = (marks["/"] or 0) | (marks[path] or 0)
+  local slash = find(path, "/", 2, true)
   while slash do
-    count = count + 1
-    out[count] = path:sub(1, slash - 1)
-    slash = path:find("/", slash + 1, true)
+    out = out | (marks[sub(path, 1, slash - 1)] or 0)
+    slash = find(path, "/", slash + 1, true)
   end
-  chain_of, chain = path, out
   return out
 end
 
--- Whether a path is at or below one of the places, by looking up each of its parents.
-local function any_within(path, places)
-  local at_or_above = places.at
-  if next(at_or_above) == nil then return false end
-  local above = chain_to(path)
-  for i = 1, #above do
-    if at_or_above[above[i]] then return true end
-  end
-  return false
+-- What one path was found to be, kept because a decision asks for it again and again.
+local function known_of(path, prepared)
+  local known = prepared.known[path]
+  if known then return known end
+  if prepared.known_count >= KNOWN_MAX then prepared.known, prepared.known_count = {}, 0 end
+  known = { marks = marks_of(path, prepared) }
+  prepared.known[path], prepared.known_count = known, prepared.known_count + 1
+  return known
+end
+
+-- Whether a path is at or below a place with this bit.
+local function is_marked(path, machine, bit)
+  return known_of(path, M.prepare(machine)).marks & bit ~= 0
 end
 
 -- Whether one of the places lies strictly below a directory.
@@ -252,6 +260,7 @@ end
 -- Secrets --------------------------------------------------------------------------------------
 
 local function proc_secret(path)
+  if sub(path, 1, 6) ~= "/proc/" then return false end
   local rest = path:match("^/proc/[^/]+/(.+)$")
   if not rest then return false end
   if PROC_SECRETS[rest:match("^[^/]+")] then return true end
@@ -278,7 +287,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_secret(path, machine)
-  return proc_secret(path) or any_within(path, M.prepare(machine).secrets)
+  return proc_secret(path) or is_marked(path, machine, BITS.secrets)
 end
 
 ---Whether a secret lies strictly below the path.
@@ -307,10 +316,15 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_enveloped(path, machine)
-  for _, root in ipairs(M.prepare(machine).envelope) do
-    if M.below(path, root) then return true end
+  machine = M.prepare(machine)
+  local known = known_of(path, machine)
+  if known.enveloped == nil then
+    known.enveloped = false
+    for _, root in ipairs(machine.envelope) do
+      known.enveloped = known.enveloped or M.below(path, root)
+    end
   end
-  return false
+  return known.enveloped
 end
 
 ---Whether the path is efr's own credentials: no rule opens them.
@@ -318,7 +332,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_sealed(path, machine)
-  return any_within(path, M.prepare(machine).sealed)
+  return is_marked(path, machine, BITS.sealed)
 end
 
 ---Whether the path is efr's configuration: no tool writes it.
@@ -326,7 +340,7 @@ end
 ---@param machine efr.Machine
 ---@return boolean
 function M.is_write_sealed(path, machine)
-  return any_within(path, M.prepare(machine).write_sealed)
+  return is_marked(path, machine, BITS.write_sealed)
 end
 
 ---Whether efr's configuration lies strictly below the path.
@@ -339,8 +353,9 @@ end
 
 -- A file of a registered project that is hidden for its name.
 local function has_hidden_name(path, machine)
-  for _, root in ipairs(machine.hides and machine.project_roots or {}) do
-    if hidden_names.covers(path, root, machine.hides) then return true end
+  if not machine.hides then return false end
+  for _, root in ipairs(machine.project_roots) do
+    if M.below(path, root) and hidden_names.covers(path, root, machine.hides) then return true end
   end
   return false
 end
@@ -351,7 +366,11 @@ end
 ---@return boolean
 function M.is_masked(path, machine)
   machine = M.prepare(machine)
-  return any_within(path, machine.masks) or has_hidden_name(path, machine)
+  local known = known_of(path, machine)
+  if known.masked == nil then
+    known.masked = known.marks & BITS.masks ~= 0 or has_hidden_name(path, machine)
+  end
+  return known.masked
 end
 
 ---Whether something that the sandbox hides lies strictly below the path, as far as its place is
@@ -375,11 +394,22 @@ local function home_class(path, home)
   return "user_config"
 end
 
-local function plain_class(path, machine)
-  if any_within(path, machine.scratch) then return "scratch" end
-  if any_within(path, machine.config_roots) then return "user_config" end
+local function plain_class(path, machine, marks)
+  if marks & BITS.scratch ~= 0 then return "scratch" end
+  if marks & BITS.config_roots ~= 0 then return "user_config" end
   if M.within(path, machine.home) then return home_class(path, machine.home) end
   return "system"
+end
+
+local function has_git(path)
+  return find(path, "/.git/", 1, true) ~= nil or sub(path, -5) == "/.git"
+end
+
+local function class_of(path, machine, marks)
+  if proc_secret(path) or marks & BITS.secrets ~= 0 then return "secrets" end
+  local class = plain_class(path, machine, marks)
+  local free = class == "scratch" or class == "user_data"
+  return free and has_git(path) and "user_config" or class
 end
 
 ---The class of a path.
@@ -388,11 +418,9 @@ end
 ---@return string class  "scratch", "user_config", "user_data", "system" or "secrets"
 function M.class(path, machine)
   machine = M.prepare(machine)
-  if M.is_secret(path, machine) then return "secrets" end
-  local class = plain_class(path, machine)
-  local free = class == "scratch" or class == "user_data"
-  if free and (path .. "/"):find("/.git/", 1, true) then return "user_config" end
-  return class
+  local known = known_of(path, machine)
+  if not known.class then known.class = class_of(path, machine, known.marks) end
+  return known.class
 end
 
 ---Whether a directory can count as a project: `/`, the home directory and what is above it

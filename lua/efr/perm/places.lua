@@ -28,6 +28,10 @@ end
 
 local clean <const> = strings.fold_path
 
+local byte, find = string.byte, string.find
+
+local SLASH <const> = 47
+
 -- Adding ----------------------------------------------------------------------------------------
 
 local function put(self, item)
@@ -43,7 +47,8 @@ local function put(self, item)
   end
   if seen[item.path] then return end
   seen[item.path] = true
-  self.paths[#self.paths + 1] = item
+  local paths = self.paths
+  paths[#paths + 1] = item
   self._bytes = self._bytes + #item.path
 end
 
@@ -60,7 +65,7 @@ end
 -- Whether a path is at or below what the line made before.
 local function is_linked(self, path)
   if self._any_link then return true end
-  if next(self._links) == nil then return false end
+  if not self._has_links then return false end
   if #path > PATH_MAX then return true end
   local cleaned = clean(path)
   local at = 1
@@ -127,6 +132,18 @@ local function places_of(self, word, access, tree, why)
   end
 end
 
+-- The one path that a plain word means; nil: there may be more, or it is not so plain.
+local function only_path(self, word)
+  if word.glob or word.home or word.user then return nil end
+  local text = word.shape
+  if find(text, "\0", 1, true) then return nil end
+  if byte(text) == SLASH then return text end
+  local bases = self._bases
+  if bases[2] or self._extra[1] or self._lost or self._displaced then return nil end
+  local base = bases[1]
+  return (base == "/" and "/" or base .. "/") .. text
+end
+
 ---Declares a word as a path.
 ---@param word table
 ---@param access string  "read" or "write"
@@ -138,6 +155,8 @@ function Places:add(word, access, tree, why, contents)
   if word.process then return end
   if word.open then return self:anywhere(access, why) end
   if word.shape == "" then return end
+  local only = only_path(self, word)
+  if only then return add(self, only, access, tree, why, contents) end
   local text = word.shape
   if word.glob then
     text = fixed_dir(word)
@@ -211,7 +230,7 @@ function Places:leave()
   if self._extra[1] then self._extra = {} end
   if self._made[1] then
     for _, path in ipairs(self._made) do self._links[path] = true end
-    self._made = {}
+    self._made, self._has_links = {}, true
   end
   self._any_link = self._any_link or self._made_anywhere
 end

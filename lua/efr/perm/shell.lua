@@ -8,7 +8,8 @@
 --   sublist   parts, ops ("&&", "||"); only with more than one part
 --   pipeline  commands, ops ("|", "|&"), negated, coproc, timed; only with more than one command or
 --             a prefix (commands may then be empty)
---   simple    assigns, words, redirs
+--   simple    assigns, words, redirs; plain = true where there are only words, each of letters,
+--             digits and -_./:,+@%= alone (these lists and words are not to be changed)
 --   assign    name, subscript = word?, op ("=", "+="), value = word or values = words of ( )
 --   redir     op as it stands, fd (number, "{name}" or nil), target = word,
 --             heredoc = { delimiter, quoted, strip, text, body = word, closed }

@@ -20,6 +20,8 @@ local ipairs, tonumber = ipairs, tonumber
 _ENV = nil
 
 local missing, close, enter, leave = state.missing, state.close, state.enter, state.leave
+-- What most commands have none of; not to be changed.
+local NONE <const> = {}
 local ident, word_end = words.ident, words.word_end
 
 local blanks = S " \t" ^ 0 * ("\\\n" * S " \t" ^ 0) ^ 0
@@ -146,8 +148,8 @@ end
 local function make_simple(pos, nodes)
   state.made(2, pos)
   local count = #nodes
-  local made = { kind = "simple", pos = pos, stop = nodes[count].stop, assigns = {}, words = nodes,
-    redirs = {} }
+  local made = { kind = "simple", pos = pos, stop = nodes[count].stop, assigns = NONE,
+    words = nodes, redirs = NONE }
   local i = 1
   while i <= count and nodes[i].kind == "word" do
     i = i + 1
@@ -155,7 +157,7 @@ local function make_simple(pos, nodes)
   if i > count then
     return made
   end
-  made.words = {}
+  made.words, made.assigns, made.redirs = {}, {}, {}
   for _, item in ipairs(nodes) do
     local into = item.kind == "word" and made.words or item.kind == "assign" and made.assigns
       or made.redirs
@@ -228,6 +230,32 @@ local function declared(pos, text, name, op, values)
   return made
 end
 
+-- Most commands are plain: words of characters that mean only themselves, with blanks between
+-- them. One is made at once of the position and the text of each word, in the same table.
+local function make_plain(pos, found)
+  local count = #found // 2
+  state.made(2 + count, pos)
+  for i = 1, count do
+    local from, text = found[2 * i - 1], found[2 * i]
+    found[i] = { kind = "word", pos = from, stop = from + #text - 1, text = text,
+      parts = { { t = "lit", s = text } } }
+  end
+  for i = 2 * count, count + 1, -1 do
+    found[i] = nil
+  end
+  return { kind = "simple", pos = pos, stop = found[count].stop, assigns = NONE, words = found,
+    redirs = NONE, plain = true }
+end
+
+local function plain_command()
+  local char = R("az", "AZ", "09") + S "-_./:,+@%"
+  local word = Cp() * C(char * (char + "=") ^ 0)
+  local not_first = reserved + keyword "nocorrect" + declares
+  return Cp() * -(#S "cdefilnrstuw" * not_first)
+    * Ct(Cp() * C(char ^ 1) * (S " \t" ^ 1 * word) ^ 0)
+    * #(S " \t" ^ 0 * (S "\n;|)" + "&" * -P ">" + "()" + -P(1))) / make_plain
+end
+
 local function simple_rules(rules)
   local word = -P "#" * V "argument"
   local first = kept_word + -(#S "![}cdefirstuw" * reserved) * -S "#{" * V "command_word"
@@ -236,8 +264,8 @@ local function simple_rules(rules)
   local declarations = (blanks * (V "argument_redir" + V "declared" + word)) ^ 0
   local prefix = V "assign" + V "redir" + #keyword "nocorrect" * V "command_word"
   local body = #declares * V "command_word" * declarations + first * arguments
-  rules.simple = Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body)
-    / make_simple
+  rules.simple = plain_command()
+    + Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body) / make_simple
 end
 
 ---Adds the rules of commands to a grammar table.

@@ -288,9 +288,11 @@ end
 -- Groups and functions -------------------------------------------------------------------------
 
 local function make_function(simple, body, redirs)
-  local all, last = simple.redirs, redirs[#redirs] or body
-  for _, redir in ipairs(redirs) do
-    all[#all + 1] = redir
+  local all, last = {}, redirs[#redirs] or body
+  for _, some in ipairs { simple.redirs, redirs } do
+    for _, redir in ipairs(some) do
+      all[#all + 1] = redir
+    end
   end
   return { kind = "func", pos = simple.pos, stop = last.stop, names = simple.words, body = body,
     assigns = simple.assigns[1] and simple.assigns or nil, redirs = all }
@@ -352,7 +354,7 @@ local function with_leading(pos, redirs, node)
     local why = "redirection before " .. node.kind
     return { kind = "unknown", pos = pos, stop = node.stop, why = why }
   end
-  node.pos, node.redirs = pos, redirs
+  node.pos, node.redirs, node.plain = pos, redirs, nil
   for _, redir in ipairs(after) do
     redirs[#redirs + 1] = redir
   end

@@ -5,7 +5,8 @@
 --
 -- strict.commands(ast) -> {command...} | nil, construct
 --   command  {words = {field...}, privileged?, moved?, node}
---     words[i]    {text, glob?}, as efr.perm.matching takes them; assignments are dropped
+--     words[i]    {text, glob?}, as efr.perm.matching takes them, or a plain word of the AST;
+--                 assignments are dropped
 --     privileged  the program, or one behind a wrapper, runs as another user
 --     moved       `cd` or the like stands earlier in the line
 --   construct  why the line is opaque, one word or two: "expansion", "redirection", ...
@@ -20,6 +21,9 @@ local names = require "efr.perm.data.shell_words"
 local M = {}
 
 local find, match, unpack = string.find, string.match, table.unpack
+local privileged <const>, wrappers <const> = names.privileged, names.wrappers
+local opaque_builtins <const> = names.opaque_builtins
+local directory_changers <const> = names.directory_changers
 
 -- Words of one line.
 local WORK_MAX <const> = 8192
@@ -35,11 +39,11 @@ function M.is_privileged(words)
   local first = words[1]
   if not first or not first.text then return false end
   local name = base_name(first.text)
-  if names.privileged[name] then return true end
-  if not names.wrappers[name] then return false end
+  if privileged[name] then return true end
+  if not wrappers[name] then return false end
   for i = 2, #words do
     local text = words[i].text
-    if text and names.privileged[base_name(text)] then return true end
+    if text and privileged[base_name(text)] then return true end
   end
   return false
 end
@@ -100,19 +104,9 @@ end
 
 -- Commands --------------------------------------------------------------------------------------
 
-local function simple(state, node)
-  state.work = state.work + #node.words
-  if state.work > WORK_MAX then return nil, "length" end
-  for _, assign in ipairs(node.assigns) do
-    if not M.is_harmless_assignment(assign) then return nil, "assignment" end
-  end
-  for _, redir in ipairs(node.redirs) do
-    local ok, construct = strict_redirection(redir)
-    if not ok then return nil, construct end
-  end
-  if #node.words == 0 then
-    return nil, #node.assigns > 0 and "assignment" or "empty"
-  end
+-- The words of a command, as fields. Those of a plain one are fields as they stand.
+local function fields_of(node)
+  if node.plain then return node.words end
   -- A copy has its size from the start.
   local words = { unpack(node.words) }
   for i = 1, #words do
@@ -120,13 +114,37 @@ local function simple(state, node)
     if not field then return nil, construct end
     words[i] = field
   end
+  return words
+end
+
+local function refused(node)
+  for _, assign in ipairs(node.assigns) do
+    if not M.is_harmless_assignment(assign) then return "assignment" end
+  end
+  for _, redir in ipairs(node.redirs) do
+    local ok, construct = strict_redirection(redir)
+    if not ok then return construct end
+  end
+  if #node.words == 0 then return #node.assigns > 0 and "assignment" or "empty" end
+  return nil
+end
+
+local function simple(state, node)
+  state.work = state.work + #node.words
+  if state.work > WORK_MAX then return nil, "length" end
+  local construct = not node.plain and refused(node)
+  if construct then return nil, construct end
+  local words
+  words, construct = fields_of(node)
+  if not words then return nil, construct end
   local first = words[1].text
-  if names.opaque_builtins[first] then return nil, "builtin" end
-  state.out[#state.out + 1] = {
+  if opaque_builtins[first] then return nil, "builtin" end
+  local out = state.out
+  out[#out + 1] = {
     words = words, node = node, moved = state.moved or nil,
     privileged = M.is_privileged(words) or nil,
   }
-  if names.directory_changers[first] then state.moved = true end
+  if directory_changers[first] then state.moved = true end
   return true
 end
 
@@ -139,8 +157,8 @@ local function read(state, node)
 end
 
 local function read_all(state, nodes)
-  for _, node in ipairs(nodes) do
-    local ok, construct = read(state, node)
+  for i = 1, #nodes do
+    local ok, construct = read(state, nodes[i])
     if not ok then return nil, construct end
   end
   return true
@@ -181,7 +199,7 @@ end
 ---@return boolean
 function M.names_privileged(line)
   for word in line:gmatch("[%w%-_./]+") do
-    if names.privileged[base_name(word)] then return true end
+    if privileged[base_name(word)] then return true end
   end
   return false
 end

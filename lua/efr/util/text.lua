@@ -4,6 +4,7 @@
 
 local M = {}
 
+local SLASH <const> = 47
 local BASE64 <const> = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 ---@param s string
@@ -173,6 +174,10 @@ end
 ---@param path string
 ---@return string
 function M.fold_path(path)
+  -- Most paths are folded already.
+  if path:byte() == SLASH and not path:find("/%.?%.?/") and not path:find("/%.?%.?$") then
+    return path
+  end
   local out = {}
   for part in path:gmatch("[^/]+") do
     if part == ".." then
