@@ -4,6 +4,7 @@
 local alone = require "efr.cli.alone"
 local calls_of = require "efr.sbx.calls"
 local conn = require "efr.cli.conn"
+local explain_of = require "efr.sbx.explain"
 local probe = require "efr.sbx.probe"
 local projects = require "efr.config.projects"
 local warnings = require "efr.sbx.warnings"
@@ -23,6 +24,7 @@ function M.add(parser)
   local explain = parser:command("explain", "what a command finds at a path, and why")
   explain:add_help(false)
   explain:argument("path")
+  explain:option("--write", "as if the command could write this, too"):argname("PATH"):count("*")
   explain:flag("--json", "as one JSON object")
 end
 
@@ -159,27 +161,6 @@ end
 
 -- explain -----------------------------------------------------------------------------------------
 
--- Absolute, with the links of the directory above it resolved, but not its own.
-local function named(env, word)
-  local fs = env.ports.fs
-  if env.home and (word == "~" or word:sub(1, 2) == "~/") then
-    word = env.home .. word:sub(2)
-  end
-  if word:sub(1, 1) ~= "/" then
-    word = assert(env.ports.uv.cwd()) .. "/" .. word
-  end
-  local path = word:gsub("/+", "/"):gsub("(.)/$", "%1")
-  local dir, base = path:match("^(.*)/([^/]*)$")
-  if base == "." or base == ".." or base == "" then
-    return fs.realpath(path)
-  end
-  local parent, message, code = fs.realpath(dir == "" and "/" or dir)
-  if not parent and (path .. "/"):find("/%.%.?/") then
-    return nil, message, code
-  end
-  return (parent == "/" and "" or parent or dir) .. "/" .. base
-end
-
 local function access_words(allowed, exit)
   if allowed then
     return "yes"
@@ -214,16 +195,29 @@ local function print_explanation(env, out)
 end
 
 local function explain(args, env, calls)
-  local path, message, code = named(env, args.path)
-  if not path then
-    return nil, ("%s: %s"):format(args.path, message), code
-  end
   local cwd = env.ports.fs.realpath(env.ports.uv.cwd() or "/") or "/"
+  local function named(word)
+    local path, message, code = explain_of.named(calls.app.ports.fs, word, cwd, env.home)
+    return path, path or ("%s: %s"):format(word, message), code
+  end
+  local path, message, code = named(args.path)
+  if not path then
+    return nil, message, code
+  end
+  local grants = {}
+  for i, word in ipairs(args.write or {}) do
+    local granted
+    granted, message, code = named(word)
+    if not granted then
+      return nil, message, code
+    end
+    grants[i] = { kind = "write", path = granted }
+  end
   local project = projects.containing(calls.app.projects.list(), cwd)
   local out
   out, message, code = calls:explain({
     conversation_id = "probe", call_id = "explain", cwd = cwd, argv = { "true" },
-    project_root = project and project.root,
+    project_root = project and project.root, grants = grants,
   }, path)
   if not out then
     return nil, "no command could run in the sandbox here: " .. message, code

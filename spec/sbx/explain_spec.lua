@@ -71,6 +71,11 @@ describe("sbx.explain", function()
     ["/home/u/.config/efr/config.toml"] = { "read_only", true, false, "no command writes them" },
     ["/dev/null"] = { "device", true, false, "/dev of the call's own" },
     ["/dev/shm/x"] = { "private_tmp", true, true, "the call's own" },
+    ["/proc/1/mem"] = { "proc", false, false, "first process" },
+    ["/proc/1/fd/3"] = { "proc", false, false, "first process" },
+    ["/proc/1/task/1/environ"] = { "proc", false, false, "first process" },
+    ["/proc/1/status"] = { "proc", true, false, "own processes" },
+    ["/proc/15/mem"] = { "proc", true, false, "own processes" },
     ["/proc/1"] = { "proc", true, false, "the call's own processes" },
     ["/home/u/p/link"] = { "read_only", true, false, "outside of every", "efr project add",
       "write" },
@@ -85,6 +90,22 @@ describe("sbx.explain", function()
       assert.equal(want[6], out.write_exit)
     end)
   end
+
+  it("knows what is granted to a call", function()
+    disk["/run"], disk["/run/x.sock"], disk["/dev/kvm"] = "dir", "socket", "char"
+    disk["/etc/hosts"] = "file"
+    spec.grants = { { kind = "write", path = "/etc/hosts" }, { kind = "device", path = "/dev/kvm" },
+      { kind = "socket", path = "/run/x.sock" }, { kind = "unmask", path = "/home/u/keys" } }
+    local function seen(path)
+      local out = of(path)
+      return { out.role, out.read, out.write }
+    end
+    assert.same({ "granted", true, true }, seen("/etc/hosts"))
+    assert.same({ "granted", true, true }, seen("/dev/kvm"))
+    assert.same({ "granted", true, false }, seen("/run/x.sock"))
+    assert.same({ "read_only", true, false }, seen("/home/u/keys"))
+    assert.same({ "read_only", true, false }, seen("/etc/passwd"))
+  end)
 
   it("names a link's target and what is missing", function()
     assert.equal("/etc/passwd", of("/home/u/p/link").real)

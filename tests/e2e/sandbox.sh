@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 new_home
 config auto
-mkdir -p "$HOME/.ssh" "$P/.git/hooks"
+mkdir -p "$HOME/.ssh" "$HOME/notes" "$P/.git/hooks"
 printf 'SECRET-KEY\n' >"$HOME/.ssh/id_test"
 printf 'KEY=1\n' >"$P/.env"
 cd "$P"
@@ -40,6 +40,27 @@ lacks "$out" 'KEY=1' 'explain .env'
 contains "$(efr sandbox explain .git/hooks)" '^ +write  no; .*persistence' 'explain .git/hooks'
 contains "$(efr sandbox explain a/new/file)" 'writable: the project' 'explain a new file'
 contains "$(efr sandbox explain ~/.ssh/../.ssh/id_test)" 'nothing shows it' 'explain a secret'
+contains "$(efr sandbox explain /proc/1/mem)" '^ +read   no' 'explain pid 1'
+contains "$(efr sandbox explain --write ~/notes ~/notes/x)" 'writable: granted' 'explain a grant'
+# The daemon says the same.
+efr status >/dev/null
+python3 - "$tests" "$run/daemon.sock" "$HOME" <<'EOF' || fail 'sandbox.explain of the daemon'
+import sys
+sys.path.insert(0, sys.argv[1] + "/e2e")
+from client import Client
+home, link = sys.argv[3], Client(sys.argv[2])
+def of(path, **more):
+    out = link.request("sandbox.explain", {"path": path, "cwd": home + "/p", **more})
+    return out["role"], out["read"], out["write"], out["mode"], out.get("project")
+p = home + "/p"
+assert of(".env") == ("masked", False, False, "auto", p), of(".env")
+assert of("a/new/file") == ("write_root", True, True, "auto", p)
+assert of("/proc/1/mem")[:3] == ("proc", False, False)
+assert of("~/notes/x")[:3] == ("read_only", True, False)
+assert of("~/notes/x", write=["~/notes"])[:3] == ("granted", True, True)
+assert link.request("sandbox.explain", {"path": "."})["path"] == home
+link.close()
+EOF
 # What it says is what a call finds.
 out=$(efr run -- sh -c "cat .env ~/.ssh/id_test; echo x >a && echo wrote; echo x >.git/hooks/y || echo fixed" 2>&1) || true
 contains "$out" '^wrote$' 'a call'

@@ -11,6 +11,7 @@
 local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
+local describe = require "efr.sbx.describe"
 local dispatch = require "efr.daemon.dispatch"
 local git = require "efr.sbx.git"
 local guard = require "efr.sbx.guard"
@@ -144,6 +145,12 @@ local function load_projects(app)
     fs = app.ports.fs, log = app.log:part("config"), path = app.files.projects,
     home = app.env.HOME, uuid7 = app.ports.sys.uuid7,
   }
+  return true
+end
+
+-- A place on a dead mount is known before any part looks at it.
+local function look_around(app)
+  app.reach:answers({}, (describe.places(app, {})))
   return true
 end
 
@@ -309,8 +316,8 @@ local function probe_sandbox(app)
 end
 
 local START <const> = {
-  find_roots, take_lock, read_daemon_id, load_config, load_projects, open_store, settle_last_run,
-  build_parts, watch_full, watch_settings, serve, probe_sandbox,
+  find_roots, take_lock, read_daemon_id, load_config, load_projects, look_around, open_store,
+  settle_last_run, build_parts, watch_full, watch_settings, serve, probe_sandbox,
 }
 
 -- Text only, and only into the environment that the caller gives: for the script of the scripted

@@ -133,6 +133,9 @@ local ROLES <const> = {
   grant = function(out)
     out.role, out.write, out.reason = "granted", true, "writable: granted to the call"
   end,
+  socket = function(out)
+    out.role, out.reason = "granted", "a socket that was granted to the call: it can connect"
+  end,
   pin = function(out)
     out.role, out.write = "pin", true
     out.reason = "writable, but it cannot be renamed or replaced as a whole"
@@ -167,7 +170,36 @@ local KERNEL <const> = {
   { "/proc", "proc", false, "the call's own processes, read-only" },
 }
 
-local function kernel_tree(out, real)
+-- What needs the right to trace a process, and nobody has that of a call's first one.
+local TRACED <const> = {
+  auxv = true, clear_refs = true, cwd = true, environ = true, exe = true, fd = true, fdinfo = true,
+  io = true, map_files = true, maps = true, mem = true, ns = true, numa_maps = true,
+  pagemap = true, personality = true, root = true, smaps = true, smaps_rollup = true,
+  stack = true, syscall = true, timers = true,
+}
+
+local function is_pid1_secret(real)
+  local rest = real:match("^/proc/1/task/1/(.+)$") or real:match("^/proc/1/(.+)$")
+  return rest ~= nil and TRACED[rest:match("^[^/]+")] == true
+end
+
+local function is_granted_device(spec, real)
+  for _, grant in ipairs(spec.grants or {}) do
+    local seen = grant.kind == "device" and spec.look(grant.path)
+    if seen and seen.real == real then return true end
+  end
+  return false
+end
+
+local function kernel_tree(out, spec, real)
+  if is_pid1_secret(real) then
+    out.role, out.read = "proc", false
+    out.reason = "the call's own first process, which no command can look into"
+    return true
+  elseif is_granted_device(spec, real) then
+    out.role, out.write, out.reason = "granted", true, "a device that was granted to the call"
+    return true
+  end
   for _, row in ipairs(KERNEL) do
     if paths.within(real, row[1]) then
       out.role, out.write, out.reason = row[2], row[3], row[4]
@@ -204,6 +236,26 @@ local function below(out, mounts, host_mounts, real, row)
   if not out.nested then keep("nested", nested) end
 end
 
+---A path as the user wrote it, absolute, with the links of the directory above it resolved, but not
+---its own.
+---@param fs table  port: realpath
+---@param word string
+---@param cwd string
+---@param home string?
+---@return string? path
+---@return string? err
+---@return string? code
+function M.named(fs, word, cwd, home)
+  if home and (word == "~" or word:sub(1, 2) == "~/") then word = home .. word:sub(2) end
+  if word:sub(1, 1) ~= "/" then word = cwd .. "/" .. word end
+  local path = word:gsub("/+", "/"):gsub("(.)/$", "%1")
+  local dir, base = path:match("^(.*)/([^/]*)$")
+  if base == "." or base == ".." or base == "" then return fs.realpath(path) end
+  local parent, message, code = fs.realpath(dir == "" and "/" or dir)
+  if not parent and (path .. "/"):find("/%.%.?/") then return nil, message, code end
+  return (parent == "/" and "" or parent or dir) .. "/" .. base
+end
+
 ---The mount points in the text of /proc/self/mountinfo.
 ---@param text string
 ---@return string[]
@@ -233,7 +285,7 @@ function M.path(spec, mounts, path, host_mounts)
     path = path, real = real ~= path and real or nil, missing = missing or nil, read = true,
     write = false,
   }
-  if kernel_tree(out, real) then return out end
+  if kernel_tree(out, spec, real) then return out end
   local row = deciding(mounts, real)
   if row then
     out.at = row.path
