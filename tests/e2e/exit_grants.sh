@@ -56,13 +56,15 @@ nl=$'\n'
 opens 'file' "$line${nl}needs write=~/file"
 opens 'notes new-in-notes' "$line${nl}needs write=~/notes/a"
 is 'e["approval_requested"]["exit"]["grants"][0]["path"][-6:]' /notes
-opens 'dir' "$line${nl}needs write=~/dir"
 opens 'socket' "$line${nl}needs sockets=~/s1"
-opens 'hidden' "$line${nl}needs unmask=~/.aws/config"
-opens 'device' "$line${nl}needs device=/dev/autofs"
 opens 'network' "$line${nl}needs hosts=localhost:$port"
-opens 'namespaces' "$line${nl}needs userns=true"
 opens 'bus' "$line${nl}needs bus=session"
+if [[ $size == long ]]; then
+    opens 'dir' "$line${nl}needs write=~/dir"
+    opens 'hidden' "$line${nl}needs unmask=~/.aws/config"
+    opens 'device' "$line${nl}needs device=/dev/autofs"
+    opens 'namespaces' "$line${nl}needs userns=true"
+fi
 SWAYSOCK=$XDG_RUNTIME_DIR/sway-ipc.1.sock opens 'sway' 'swaymsg -t get_tree'
 is 'e["exit_requested"]["kinds"]' "['desktop_ipc']"
 opens '' "$line"

@@ -4,6 +4,7 @@ usage: exits.py SOCKET DIR MODE LINE
 Sends LINE as a prompt (the scripted model runs it as one shell call), and then does as MODE says:
 allow, deny, interrupt: answers the question so. wait: leaves it. two: two clients answer at once.
 do:COMMAND runs a command of the shell while the question waits, and then answers allow.
+then:COMMAND answers allow and runs the command when the call has started; stop:COMMAND interrupts after it.
 Prints one JSON object: the events of the turn that tell of the exit, and the call's result.
 """
 import json
@@ -77,13 +78,23 @@ def main():
                         "command_id": str(uuid.uuid4()), "conversation_id": conversation})
                 elif mode in ("allow", "deny"):
                     respond(socket, conversation, event["call_id"], mode)
+                elif mode.startswith(("then:", "stop:")):
+                    respond(socket, conversation, event["call_id"], "allow")
                 elif mode.startswith("do:"):
                     subprocess.run(mode[3:], shell=True, check=True, stdout=subprocess.DEVNULL)
                     respond(socket, conversation, event["call_id"], "allow")
+            if event["kind"] == "tool_call_started" and mode.startswith(("then:", "stop:")):
+                subprocess.run(mode[5:], shell=True, check=True, stdout=subprocess.DEVNULL)
+                if mode.startswith("stop:"):
+                    client.request("turn.interrupt", {
+                        "command_id": str(uuid.uuid4()), "conversation_id": conversation})
             if event["kind"] in ENDS:
                 out["end"] = event["kind"]
                 print(json.dumps(out))
                 return
 
 
-main()
+try:
+    main()
+except ConnectionError:
+    print(json.dumps({"events": [], "end": "the daemon is gone"}))

@@ -84,6 +84,13 @@ local function bind(path, why, make)
     make = make }
 end
 
+-- The same for a path whose directory is what is opened.
+local function bind_around(path, dir, why)
+  local exit = bind(path, why)
+  exit.grants = { { write = dir } }
+  return exit
+end
+
 local OUTSIDE_ONLY <const> = "no path inside the sandbox can stand for it"
 
 local function missing(path, maker, call)
@@ -94,7 +101,7 @@ local function missing(path, maker, call)
     return { kind = "write", target = path, served = "outside", user_only = true,
       why = OUTSIDE_ONLY }
   end
-  return bind(dir, "it does not exist yet, so its directory is opened")
+  return bind_around(path, dir, "it does not exist yet, so its directory is opened")
 end
 
 local function home_write(path, maker, call)
@@ -103,7 +110,7 @@ local function home_write(path, maker, call)
   if what == "dir" then return bind(path, "it lies outside of the write roots") end
   local parent = parent_of(path)
   if is_shared(parent, call) then return bind(path, "in place only: a rename over it fails") end
-  return bind(parent, "its directory is opened, so that a rename over it works")
+  return bind_around(path, parent, "its directory is opened, so that a rename over it works")
 end
 
 -- The table of 11.2 -----------------------------------------------------------------------------

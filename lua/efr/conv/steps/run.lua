@@ -7,6 +7,7 @@
 local async = require "efr.util.async"
 local coalesce = require "efr.conv.coalesce"
 local events = require "efr.conv.events"
+local exit_check = require "efr.conv.exit_check"
 local prompt = require "efr.conv.prompt"
 
 local M = {}
@@ -43,11 +44,27 @@ local function interrupted(turn, result)
   }
 end
 
+-- The second check of a tool that runs in efrd itself; that of a line comes where it starts. Gives
+-- the result of a call that must not run.
+local function changed(turn, call)
+  if not call.exits or call.name == "shell" then return nil end
+  local ok, why = exit_check.again(turn, call)
+  if ok then return nil end
+  call.refusal = { kind = "changed", reason = why }
+  return {
+    output = ("efr did not do it: %s. Call again if it is still needed: it is decided anew.")
+      :format(why),
+    is_error = true,
+  }
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true
 function M.run(turn, call)
   assert(call.launch and call.decision, "the call was not decided")
+  call.result = changed(turn, call)
+  if call.result then return true end
   local updates = follow_output(turn, call)
   local ok, result = async.spawn(call.tool.run, call.input, call.ctx):wait()
   updates:stop()
