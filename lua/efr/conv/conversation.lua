@@ -119,9 +119,16 @@ function Conversation:look_quiet()
   if self.on_quiet and is_quiet(self) then self.on_quiet() end
 end
 
+-- Ends the wait for a quiet minute.
+local function stop_idle(self)
+  if self.idle_over then self.idle_over:set(true) end
+  self.idle_over = nil
+end
+
 -- What can be read again goes, and with it what the caches of other parts hold for a turn.
 local function rest(self)
   if self:is_busy() then return end
+  stop_idle(self)
   self.history:drop()
   self:look_quiet()
   self.app.guard:rest()
@@ -133,11 +140,12 @@ end
 
 -- After a quiet minute.
 local function when_idle(self)
-  self.idle_mark = {}
-  local mark = self.idle_mark
+  stop_idle(self)
+  local over = async.future()
+  self.idle_over = over
   async.spawn(function()
-    async.sleep(IDLE_MS)
-    if self.idle_mark == mark then rest(self) end
+    local cut_short = async.with_timeout(IDLE_MS, function() over:get() end)
+    if not cut_short then rest(self) end
   end)
 end
 
@@ -150,7 +158,8 @@ function Conversation:kick()
     while not self.closed do
       local prompt = self.queue:take()
       if not prompt then break end
-      ran, self.idle_mark = true, nil
+      ran = true
+      stop_idle(self)
       turn.run(self, prompt)
       self.app.tidy:soon()
     end
