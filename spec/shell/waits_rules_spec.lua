@@ -32,6 +32,7 @@ describe("the kind of a wait", function()
     { "visible", { canonical = false, echo = false } },
     { "full_screen", { canonical = false, echo = false, alternate = true } },
     { "keys", { canonical = false, echo = false, row = "" } },
+    { "keys", { canonical = false, echo = false, no_cursor = true } },
     { "input", { row = "" } },
     { "input", { shell_line = true, row = ">>> " } },
     { "input", { shell_line = true, row = ">>> ", canonical = false } },

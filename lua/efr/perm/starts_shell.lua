@@ -27,7 +27,7 @@ for name in ("sh bash zsh dash ksh mksh fish tcsh csh rbash nu elvish xonsh pwsh
 end
 for name in ("python python2 python3 ipython ipython3 pypy3 bpython node nodejs deno bun ruby irb "
   .. "pry perl lua lua5.1 lua5.3 lua5.4 luajit php R julia ghci ocaml utop scala clojure erl iex "
-  .. "jshell guile racket sbcl octave bc dc"):gmatch("%S+") do
+  .. "jshell tclsh wish guile racket sbcl octave bc dc"):gmatch("%S+") do
   PROGRAMS[name] = INTERPRETER
 end
 

@@ -155,6 +155,7 @@ end
 -- Ends a run, and what it gives back then.
 function Hidden:_stopped(run, outcome)
   self:_stop(run)
+  if outcome == "wants_secret" then self:_end_input(run) end
   if not run.ended then return leave_running(self, run, outcome) end
   local result = self:_result(run)
   if result.outcome ~= "exited" then

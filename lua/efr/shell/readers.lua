@@ -105,6 +105,14 @@ function Scan:_memory(pid, address, length)
   return bytes and #bytes == length and bytes or nil
 end
 
+-- Inside of the sandbox the terminal has a second name, /dev/console, behind which there is no
+-- other file system.
+function Scan:_is_same_file(process, fd)
+  local stat = self.ports.fs.stat
+  local here, there = stat(self.name), stat(("/proc/%d/fd/%d"):format(process.pid, fd))
+  return here ~= nil and there ~= nil and here.dev == there.dev and here.ino == there.ino
+end
+
 -- Whether a descriptor is this terminal; nil: it cannot be seen.
 function Scan:_is_terminal(process, fd)
   local known = self.names[process.pid] or {}
@@ -113,6 +121,7 @@ function Scan:_is_terminal(process, fd)
     local name, _, code = self.ports.fs.readlink(("/proc/%d/fd/%d"):format(process.pid, fd))
     if not name and code ~= "ENOENT" then return nil end
     known[fd] = name == self.name or name == "/dev/tty" and process.terminal == self.terminal
+      or name == "/dev/console" and self:_is_same_file(process, fd)
   end
   return known[fd]
 end

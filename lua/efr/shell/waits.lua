@@ -25,6 +25,7 @@ local UNSEEN_VISIBLE_MS <const>, UNSEEN_QUESTION_MS <const> = 3000, 500
 ---@field unknown boolean  some thread could not be looked at
 ---@field row string?  what stands before the cursor in its row
 ---@field alternate boolean?  the alternate screen shows
+---@field no_cursor boolean?  the program hid the cursor: what it shows is no place to type at
 ---@field contained boolean?
 ---@field shell_line boolean?  the line starts a shell or an interpreter: an answer is a command
 
@@ -61,15 +62,20 @@ local function is_read(facts, unseen_ms)
   return facts.unknown and facts.quiet_ms >= unseen_ms
 end
 
+-- How a reader stands that shows no place to type at.
+local function standing_kind(facts)
+  if not facts.reads then return nil end
+  return facts.canonical and "input" or "keys"
+end
+
 local function visible_kind(facts)
   local row = facts.row or ""
-  local has_text = row:find("%S") ~= nil
   local unseen = M.is_question(row) and UNSEEN_QUESTION_MS or UNSEEN_VISIBLE_MS
   if not is_read(facts, unseen) then return nil end
   if facts.alternate then return "full_screen" end
-  if has_text then return facts.shell_line and "input" or "visible" end
-  if not facts.reads then return nil end
-  return facts.canonical and "input" or "keys"
+  local hidden = facts.no_cursor and not facts.canonical
+  if hidden or not row:find("%S") then return standing_kind(facts) end
+  return facts.shell_line and "input" or "visible"
 end
 
 ---What a command waits for, and whether its prompt looks secret.
@@ -89,10 +95,11 @@ function M.classify(facts)
 end
 
 ---The row of the cursor up to it, joined with the rows that run on into it, and whether the
----alternate screen shows.
+---alternate screen shows; whether the cursor is hidden.
 ---@param snapshot table  of efr.shell.screen
 ---@return string row
 ---@return boolean alternate
+---@return boolean no_cursor
 function M.cursor_row(snapshot)
   local rows, last = snapshot.rows, snapshot.cursor.row + 1
   local parts, at = {}, 0
@@ -109,7 +116,7 @@ function M.cursor_row(snapshot)
     for _, cell in ipairs(rows[i].cells) do above[#above + 1] = cell.text end
     text = table.concat(above) .. text
   end
-  return text, snapshot.alternate_screen
+  return text, snapshot.alternate_screen, snapshot.cursor.hidden or false
 end
 
 return M

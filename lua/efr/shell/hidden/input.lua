@@ -20,17 +20,45 @@ local LOOK_MS <const>, SLOW_LOOK_MS <const>, CALM_MS <const> = 100, 500, 5000
 -- A look takes at most this part of the time.
 local COST_SHARE <const> = 25
 
+local ENDS_MAX <const>, END_MS <const> = 4, 1000
+-- Output of which the last line is known without the screen.
+local PLAIN_MAX <const> = 16384
+
 local ANSWERED <const> = { hidden = true, visible = true }
 
 ---@class efr.Hidden
 local Input = {}
 
--- The row before the cursor, and whether the alternate screen shows.
+-- The command's last line; nothing where a return took the cursor back to its start.
+local function last_line(out)
+  if out:recent():sub(-1) == "\r" then return "" end
+  return out:tail(1024):match("[^\n]*$")
+end
+
+-- What the command wrote before the cursor in its row, whether the alternate screen shows, and
+-- whether the cursor is hidden. The screen is asked only where the output alone does not tell:
+-- before the first line of a command its row can begin with the shell's prompt.
 local function cursor_row(self, run)
+  local out = run.output
+  local is_short = out.total_bytes <= PLAIN_MAX
   local screen = self._terminal:screen()
-  local snapshot = screen and screen:snapshot()
-  if snapshot then return waits.cursor_row(snapshot) end
-  return run.output:tail(1024):match("[^\n]*$"), run.output:full_screen()
+  if is_short and not out:moves() and not out:full_screen() or not screen then
+    return last_line(out), out:full_screen()
+  end
+  local snapshot = screen:snapshot()
+  if not snapshot then return last_line(out), out:full_screen() end
+  local row, alternate, no_cursor = waits.cursor_row(snapshot)
+  if is_short and not out:recent():find("\n", 1, true) then row = row:gsub("^[%%#] ", "") end
+  return row, alternate, no_cursor
+end
+
+-- Silence that counts. Where the readers cannot be seen it is no longer than that has been so: a
+-- process that is about to run another program cannot be looked at for a moment.
+local function silence(self, run, seen)
+  local now = self:_now_ms()
+  run.unseen = seen.unknown and not seen.reads and (run.unseen or now) or nil
+  local quiet = now - run.active
+  return run.unseen and math.min(quiet, now - run.unseen) or quiet
 end
 
 -- The wait that holds now, or nil.
@@ -40,15 +68,14 @@ local function look(self, run)
   if not modes then return nil end
   local seen = readers.scan(self._ports, self._pid, group)
   if not self._pty then return nil end
-  run.unseen = seen.unknown and not seen.reads
   local facts = {
-    quiet_ms = self:_now_ms() - run.active, echo = modes.echo, canonical = modes.canonical,
+    quiet_ms = silence(self, run, seen), echo = modes.echo, canonical = modes.canonical,
     reads = seen.reads, unknown = seen.unknown, contained = run.launch == "contained",
     shell_line = run.shell_line,
   }
   local is_hidden = modes.canonical and not modes.echo
   if not is_hidden and (seen.reads or seen.unknown) then
-    facts.row, facts.alternate = cursor_row(self, run)
+    facts.row, facts.alternate, facts.no_cursor = cursor_row(self, run)
   end
   local kind, looks_secret = waits.classify(facts)
   return kind and { kind = kind, looks_secret = looks_secret, group = group }
@@ -68,6 +95,7 @@ local function set_wait(self, run, wait)
   local before = run.wait
   if is_same(before, wait) then return end
   run.wait, run.input = wait, can_answer(wait) and wait.kind or nil
+  self:_changed()
   if run.on_wait and (can_answer(before) or can_answer(wait)) then
     if not run.answered then live.report(run, self._terminal:screen(), self:_now_ms()) end
     local shown = can_answer(wait) and wait or { kind = "none", looks_secret = false }
@@ -117,6 +145,17 @@ function Input:_refuse(run)
     async.spawn(function() self:_stop(run) end)
   else
     self:_changed()
+  end
+end
+
+-- A command that takes no interrupt while it reads a line without echo, as passwd does: the end of
+-- input is its answer, some times, since it may ask again. Waits.
+function Input:_end_input(run)
+  for _ = 1, ENDS_MAX do
+    local modes = self._pty and not self:_has_terminal() and self._pty:modes()
+    if run.ended or not modes or modes.echo or not modes.canonical then return end
+    self._pty:write("\4")
+    self:_wait(self:_now_ms() + END_MS, nil, function() return run.ended end)
   end
 end
 
