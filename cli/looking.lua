@@ -1,12 +1,14 @@
--- Looking at a command that runs in the hidden shell: its line, its screen, the keys a, i and q.
+-- Looking at a command that runs in the hidden shell: its line, its screen, the keys.
 -- Owns: when it is drawn, what a key does, when it is over. Must not know: how a screen is drawn
--- while attached (attach.lua). Loop thread of `efr`; run waits in a task.
+-- while attached (attach.lua), what becomes of a typed answer (replying.lua). Loop thread of `efr`;
+-- run waits in a task.
 
 local async = require "efr.util.async"
 local attach = require "efr.cli.attach"
 local failure = require "efr.cli.failure"
 local keys = require "efr.cli.keys"
 local live = require "efr.cli.view.live"
+local replying = require "efr.cli.replying"
 local picture = require "efr.cli.view.picture"
 local rows = require "efr.cli.view.rows"
 local screen = require "efr.cli.screen"
@@ -18,6 +20,7 @@ local TICK_MS <const> = 1000
 local ROWS_MAX <const> = 16
 local ESC <const> = "\27"
 -- What efrd types into the hidden shell.
+local ENTER <const> = { ["\r"] = true, ["\n"] = true }
 local STARTS <const> = [[\builtin eval "$_efrh_text"]]
 -- Events after which the state is asked for anew.
 local NEWS <const> = {
@@ -39,12 +42,22 @@ local function header(self)
   }
 end
 
-local function key_row(self)
+local function key_rows(self, cols)
+  if self.reply:is_guarding() then
+    return { { { "Ctrl+C", "bold" }, { " leaves", "muted" } } }
+  elseif self.reply.item then
+    return self.reply:rows(cols)
+  end
   local a = self.status.contained and " watch · " or " attach · "
-  return {
+  local row = {
     { "a", "bold" }, { a, "muted" }, { "i", "bold" }, { " interrupt · ", "muted" },
     { "q", "bold" }, { " leave", "muted" },
   }
+  if replying.can(self.status) then
+    table.insert(row, 1, { "Enter", "bold" })
+    table.insert(row, 2, { " answer · ", "muted" })
+  end
+  return { row }
 end
 
 -- What the command shows: not what stood on the screen before the line that started it.
@@ -76,7 +89,7 @@ function Look:_draw()
   local list = { header(self) }
   rows.extend(list, shown_rows(self, math.min(ROWS_MAX, size.lines - 4)))
   list[#list + 1] = { { self.note or "", "warning" } }
-  list[#list + 1] = key_row(self)
+  rows.extend(list, key_rows(self, size.cols))
   local bytes = self.live:frame({}, list, size)
   tty.farewell(1, self.live:farewell(size.cols))
   if bytes ~= "" and not tty.write(1, bytes) then
@@ -108,6 +121,7 @@ function Look:_check()
       end
     else
       self.status = status
+      self.reply:update(status)
       self:_draw()
     end
   end)
@@ -163,6 +177,9 @@ function Look:_listen()
       self:_interrupt()
     elseif key == "a" then
       async.spawn(self._attach, self)
+    elseif ENTER[key] and replying.can(self.status) then
+      self.reply:open(self.status)
+      self:_draw()
     end
   end)
 end
@@ -171,7 +188,7 @@ end
 -- the state is asked for once more behind it.
 local function subscribe(self)
   self.link:stream("conversation.subscribe", {
-    conversation_id = self.status.conversation_id,
+    conversation_id = self.status.conversation_id, answers_input = true,
   }, function(item)
     if item.kind == "snapshot" or item.kind == "event" and NEWS[item.event.kind] then
       self:_check()
@@ -264,6 +281,14 @@ function M.run(env, link, status, args)
     env = env, link = link, status = status, keys = input, picture = picture.new(),
     live = live.new(screen.style(env, 1)), done = async.future(), quick = args.attach,
   }, Look)
+  self.reply = replying.new {
+    link = link, keys = input, listen = function()
+      self:_listen()
+    end, note = function(text)
+      self.note = text
+      self:_draw()
+    end,
+  }
   local handles = open_signals(self)
   subscribe(self)
   watch_screen(self)
@@ -278,6 +303,7 @@ function M.run(env, link, status, args)
     self.attached:set("over")
   end
   self:_clear()
+  input:stop(self.reply:is_guarding())
   input:close()
   for _, handle in ipairs(handles) do
     handle:close()

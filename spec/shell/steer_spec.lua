@@ -149,6 +149,21 @@ describe("a person at the hidden shell", function()
 end)
 
 describe("the terminal of a hidden shell", function()
+  it("has the usual screen for each command, whatever the one before left", with({}, function(world)
+    run(world, "printf 'one\\e[?1049h\\e[?25l\\e[?1h\\e[3;5r\\e[4;5Htwo'")
+    run(world, "printf 'three\\n'; printf four")
+    local snapshot = world:shell():terminal():screen():snapshot()
+    assert.is_false(snapshot.alternate_screen)
+    assert.is_false(snapshot.cursor.hidden)
+    assert.is_nil(snapshot.application_keys)
+    local text = {}
+    for i, row in ipairs(snapshot.rows) do
+      text[i] = ""
+      for _, cell in ipairs(row.cells) do text[i] = text[i] .. cell.text end
+    end
+    assert.truthy(table.concat(text, "\n"):find("one.*\nthree\nfour"), table.concat(text, "\n"))
+  end))
+
   it("has a size that a watcher sets, and its own again", with({}, function(world)
     run(world, "true")
     local shell = world:shell()

@@ -2,7 +2,8 @@
 # `efr shell` and `,shell` in a real terminal: looking at what was left running, attaching to full-screen programs
 # (vi, less) with keys, arrows, a resize and the key that leaves, stopping, the end of the command under the
 # view; the sandbox gets no keys; a turn waits for a program that may ask while the user follows; however efr ends,
-# the terminal is as it was. Not covered: answers to questions of programs, the protocol (shell_command.sh).
+# the terminal is as it was; answers to what a program asks, with no secret on the screen or in the store.
+# CI size: vi, less, answers, the sandbox. Not covered: the protocol (shell_command.sh).
 . "$(dirname "$0")/lib.sh"
 new_home
 config cautious
@@ -97,12 +98,79 @@ shows '^line 500$'
 keys q
 see 'ended in the hidden shell: ./with less'
 
+# ---- answers: one that shows, then a password, once wrong ----
+cat >"$P/ask" <<'END'
+#!/bin/sh
+read -r _ <go
+printf 'Name? '
+read -r name
+stty -echo
+for try in 1 2; do
+    printf 'Password: '
+    read -r word
+    [ "$word" = right ] && break
+done
+stty echo
+printf '%s %s\n' "$name" "$word" >said
+END
+chmod +x "$P/ask"
+mkfifo "$P/go"
+# It asks when its call has answered.
+leave './with ./ask'
+echo >"$P/go"
+mark
+type_line ',shell'
+shows 'Enter answer . a attach . i interrupt . q leave'
+keys Enter
+shows 'the agent sees it if the program shows it'
+keys -l 'qai'
+shows '> qai'
+keys Enter
+shows 'Enter answer . a attach . i interrupt . q leave'
+shows 'Password:'
+keys Enter
+shows 'it is not shown'
+keys -l 'wrong'
+keys Enter
+# The program asks again: the line is open.
+shows 'Password: Password:|^Password: *$'
+python3 "$tests/e2e/until.py" "$limit" 'it is not shown' tmux -L "$tmux_name" capture-pane -p || fail 'no second line'
+[[ $(lines_of) != *wrong* ]] || fail 'the password is shown'
+keys -l 'right'
+keys Enter
+see 'ended in the hidden shell: ./with ./ask'
+equals "$(cat "$P/said")" 'qai right' 'what was said'
+[[ -z $(sqlite3 "$db" "SELECT 1 FROM events WHERE payload LIKE '%wrong%' OR payload LIKE '%right%'") ]] ||
+    fail 'a password was recorded'
+
+# ---- the sandbox gets no keys ----
+mark
+type_line ',mode auto'
+see 'mode = auto'
+mark
+type_line ', ./with vi -u NONE -N -i NONE boxed'
+see 'result: .the command'
+see 'done in'
+type_line 'efr shell --attach'
+shows 'in the sandbox: your keys are not sent'
+keys -l 'ityped'
+keys C-c
+# vi takes the interrupt and goes on, so its launcher is ended.
+see 'ended in the hidden shell: ./with vi'
+[[ ! -e $P/boxed ]] || fail 'keys reached the sandbox'
+[[ $(lines_of) != *typed* ]] || fail 'keys reached the sandbox'
+
+[[ $size == long ]] || exit 0
+
 # ---- without a terminal ----
+mark
+type_line ',mode cautious'
+see 'mode = cautious'
 leave './with sh -c "echo some text; exec sleep 4326"'
 mark
 type_line 'efr shell | cat; efr shell --json | grep -c running'
 see "some text"
-[[ $(lines_of) != *builtin* ]] || fail "what stood before the command is shown"
+[[ $(lines_of) != *builtin* ]] || fail "what stood before the command is shown: $(lines_of)"
 see '^1$'
 type_line 'efr shell --attach </dev/null | cat'
 see 'needs a terminal'
@@ -124,27 +192,7 @@ mark
 type_line ',shell'
 see 'nothing runs in the hidden shell'
 
-# ---- the sandbox gets no keys ----
-mark
-type_line ',mode auto'
-see 'mode = auto'
-mark
-type_line ', ./with vi -u NONE -N -i NONE boxed'
-see 'result: .the command'
-see 'done in'
-type_line 'efr shell --attach'
-shows 'in the sandbox: your keys are not sent'
-keys -l 'ityped'
-keys C-c
-# vi takes the interrupt and goes on, so its launcher is ended.
-see 'ended in the hidden shell: ./with vi'
-[[ ! -e $P/boxed ]] || fail 'keys reached the sandbox'
-[[ $(lines_of) != *typed* ]] || fail 'keys reached the sandbox'
-
 # ---- a turn waits for what may ask ----
-mark
-type_line ',mode cautious'
-see 'mode = cautious'
 mark
 type_line ', vi -u NONE -N -i NONE note'
 see 'y allow|allow.*deny'

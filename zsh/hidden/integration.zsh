@@ -6,8 +6,8 @@
 #
 # A call: efrd writes $_efrh_dir/run, then types the fixed line `\builtin eval "$_efrh_text"`. preexec
 # takes the file away, sets the text from it and prints C; precmd prints the end mark and D with the
-# call's nonce. A builtin is called as one, because a user may have a function of its name. Who takes the file runs the call: a line that was typed twice, or that efrd took back,
-# evaluates nothing. The prompt itself may carry D too: it comes even when an interrupt cut precmd short
+# call's nonce. Who takes the file runs the call: a line that was typed twice, or that efrd took back,
+# evaluates nothing. A builtin is called as one, because a user may have a function of its name. The prompt itself may carry D too: it comes even when an interrupt cut precmd short
 # or a command took the hooks away. Each mark begins with CAN, which ends whatever sequence a command
 # left unfinished.
 

@@ -15,6 +15,8 @@ local M = {}
 
 -- Of one screen's answers to queries.
 local REPLY_WINDOW_US <const>, REPLY_MAX <const> = 100000, 4096
+-- CAN, a soft reset, the main screen, the cursor shown. For the screen alone: no recording has it.
+local SCREEN_RESET <const> = "\24\27[!p\27[?1047l\27[?25h"
 -- Above the screen of any person; the cells of a screen are memory.
 local COLS_MAX <const>, ROWS_MAX <const> = 500, 300
 
@@ -65,9 +67,15 @@ function Terminal:screen()
   return self._screen and not self._screen.ended and self._screen or nil
 end
 
----A new screen, empty, in the place of one that died.
+---A new command begins: what a program that was killed left of modes is not the next one's. A new
+---screen, empty, in the place of one that died.
 function Terminal:ensure_screen()
-  if self._opts.worker and not self._closed and not self:screen() then start_screen(self) end
+  local live = self:screen()
+  if live then
+    live:feed(SCREEN_RESET)
+  elseif self._opts.worker and not self._closed then
+    start_screen(self)
+  end
 end
 
 ---Start a program on a new terminal.

@@ -18,6 +18,7 @@ local Steer = {}
 ---@field state "idle"|"running"|"exited"
 ---@field cwd string
 ---@field input "none"|"visible"|"hidden"
+---@field looks_secret boolean?
 ---@field line string?  of a running command, as all that follows
 ---@field since_us integer?
 ---@field call_id string?
@@ -33,9 +34,9 @@ function Steer:status()
     local ended = self._phase == "none" and self._starts > 0
     return { state = ended and "exited" or "idle", cwd = self.cwd, input = "none" }
   end
-  local input = run.input
   return {
-    state = "running", cwd = self.cwd, input = type(input) == "string" and input or "none",
+    state = "running", cwd = self.cwd, input = run.input or "none",
+    looks_secret = run.input and run.wait.looks_secret or nil,
     line = run.line, since_us = run.since_us, call_id = run.call_id, pty_id = self._pty_id,
     left = run.late, contained = run.launch == "contained" or nil,
   }
