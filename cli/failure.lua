@@ -8,6 +8,7 @@ M.FAILED = 1
 M.USAGE = 2
 M.NO_DAEMON = 3
 M.INTERRUPTED = 130
+M.PIPE = 141 -- as if SIGPIPE had ended efr, like other programs
 
 local EXIT <const> = {
   EFR_USAGE = M.USAGE,

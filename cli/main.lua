@@ -222,9 +222,10 @@ function M.run(ports, args)
     env:err("efr: internal error: " .. code.bug .. "\n")
     return 70
   end
-  if not code.pipe then
-    env:warn(code.message)
+  if code.pipe then
+    return failure.PIPE
   end
+  env:warn(code.message)
   return failure.FAILED
 end
 

@@ -57,6 +57,15 @@ EFR_MODE=nonsense efr send -- hi 2>"$T/err" || rc=$?
 equals $rc 2 'status of an unknown mode'
 contains "$(cat "$T/err")" 'manual.*cautious.*auto' 'the choices'
 
+# A reader that went away: the status of SIGPIPE, and not a word.
+mkfifo "$T/pipe"
+exec 7<>"$T/pipe" 8>"$T/pipe" 7>&-
+rc=0
+efr history >&8 2>"$T/err" || rc=$?
+exec 8>&-
+equals "$rc" 141 'exit without a reader'
+equals "$(cat "$T/err")" '' 'what it says without a reader'
+
 # The database holds what was acknowledged; the daemon leaves nothing behind.
 stop_daemon TERM
 [[ ! -e $run/daemon.sock && ! -e $run/daemon.json ]] || fail 'the socket or daemon.json stayed'
