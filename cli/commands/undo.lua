@@ -98,20 +98,24 @@ local function files(count)
   return ("%d file%s"):format(count, count == 1 and "" or "s")
 end
 
+local function result_words(env, done)
+  local parts, refs = {}, #(done.refs or {})
+  local function add(count, text)
+    if count > 0 then
+      parts[#parts + 1] = text
+    end
+  end
+  add(done.restored or 0, files(done.restored or 0) .. " restored")
+  add(done.trashed or 0, files(done.trashed or 0) .. " moved to "
+    .. changes.path(done.trash or "the trash", env.home))
+  add(refs, ("%d ref%s moved"):format(refs, refs == 1 and "" or "s"))
+  add(#(done.skipped or {}), files(#(done.skipped or {})) .. " skipped")
+  return #parts > 0 and table.concat(parts, ", ") or "nothing was left to do"
+end
+
 local function tell(env, done)
-  local parts = {}
-  if (done.restored or 0) > 0 then
-    parts[#parts + 1] = files(done.restored) .. " restored"
-  end
-  if (done.trashed or 0) > 0 then
-    parts[#parts + 1] = files(done.trashed) .. " moved to " .. changes.path(done.trash, env.home)
-  end
-  if #(done.skipped or {}) > 0 then
-    parts[#parts + 1] = files(#done.skipped) .. " skipped"
-  end
   local word = done.redo and "redone" or "undone"
-  local text = #parts > 0 and table.concat(parts, ", ") or "nothing was left to do"
-  say_rows(env, { { { ("%s: %s"):format(word, text) } } })
+  say_rows(env, { { { word .. ": " .. result_words(env, done) } } })
   if done.stopped then
     return nil, "undo stopped: " .. done.stopped, "internal",
       { hint = "run efr undo again; it goes on where it stopped" }

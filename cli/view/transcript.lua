@@ -139,6 +139,21 @@ local ENDED_NOTE <const> = {
   withdrawn = "the prompt was taken back before it ran",
 }
 
+-- A row for each repository whose references moved; with no files it tells of undo itself.
+local function refs_rows(turn, has_files, ctx)
+  local out = {}
+  local undo = type(turn.undo) == "table" and turn.undo or {}
+  for _, item in ipairs(type(undo.refs) == "table" and undo.refs or {}) do
+    local count = tonumber(item.count) or 0
+    local text = ("moved %d ref%s in "):format(count, count == 1 and "" or "s")
+    out[#out + 1] = { { text .. changes.path(tostring(item.root), ctx.home), "muted" } }
+    if not has_files and undo.available then
+      table.insert(out[#out], { "; efr undo reverts this turn", "muted" })
+    end
+  end
+  return out
+end
+
 --- The muted rows at the end of a turn.
 function M.end_rows(turn, ctx)
   local out = {}
@@ -149,6 +164,7 @@ function M.end_rows(turn, ctx)
     end
     out[1] = totals
   end
+  rows.extend(out, refs_rows(turn, totals ~= nil, ctx))
   local note = ENDED_NOTE[turn.outcome]
   if note then
     out[#out + 1] = { { note, "muted" } }

@@ -75,6 +75,22 @@ efr undo --yes 2>/dev/null
 [[ ! -e $HOME/w/w ]] || fail 'a file that a run made with --write is still there'
 efr run --write . -- sh -c 'exit 3' && fail 'the exit code of a run is lost' || equals $? 3 'exit code'
 
+# A commit in the sandbox, and the way back; nothing but a reference moves.
+cd "$P"
+git init -q -b main .
+git add -A
+git -c user.name=a -c user.email=a@b commit -qm one
+main=$(git rev-parse main)
+out=$(efr new 'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two' 2>&1)
+contains "$out" 'moved 1 ref in ~/p; efr undo reverts this turn' 'the end of the turn'
+[[ $(git rev-parse main) != "$main" ]] || fail "no commit: $out"
+out=$(efr undo --yes 2>&1)
+contains "$out" '^ref refs/heads/main$' 'the preview'
+contains "$out" '^undone: 1 ref moved$' 'the result'
+equals "$(git rev-parse main)" "$main" 'the branch'
+efr undo --redo --yes 2>/dev/null
+[[ $(git rev-parse main) != "$main" ]] || fail 'a redo moved no reference'
+
 # A loss that undo can bring back asks nobody; one that it cannot does.
 cd "$P"
 echo 1 >small

@@ -2,8 +2,8 @@
 -- of the decision, and once more with the call's own trees.
 -- Must not know: what is decided with it. Runs in efrd, in the turn's task; waits.
 --
--- Policy: a path is covered when it lies below a root of the call, on the disk and by its real name,
--- and the tree of now holds all that lies there: nothing was left out at it, above it or below it.
+-- Policy: a path is covered when it lies below a root of the call, on the disk and by its real
+-- name, and the tree of now holds all that lies there: nothing was left out at it or below it.
 -- A root itself is never covered.
 
 local snapshot_names = require "efr.store.snapshot_names"

@@ -86,6 +86,17 @@ local function new_notes(turn, list)
   return out
 end
 
+-- Where the references of each root stood before the first call of the turn.
+local function read_refs(turn, snapshot)
+  turn.refs = turn.refs or {}
+  for _, root in ipairs(snapshot.roots) do
+    if turn.refs[root] == nil then
+      local refs = turn.app.snapshots:refs(root)
+      turn.refs[root] = refs and refs:read() or false
+    end
+  end
+end
+
 -- Without its launcher a call cannot start, and git cannot either.
 local function launcher_missing(turn, call)
   if call.launch ~= "contained" or call.name ~= "shell" then return nil end
@@ -115,6 +126,7 @@ function M.before(turn, call)
   end
   call.snapshot = found
   turn.snapped = turn.snapped or {}
+  read_refs(turn, found)
   local held, path = coverage.holds_still(turn, call)
   if held then return true end
   found:finish()
@@ -186,9 +198,24 @@ local function replace(turn, root, seen)
   end
 end
 
+-- How many references the turn moved, by root.
+local function record_refs(turn)
+  local out = turn.app.ports.json.array({})
+  for root, before in pairs(turn.refs or {}) do
+    local count, err
+    if before then
+      count, err = turn.app.snapshots:record_refs(
+        { turn_id = turn.id, conversation_id = turn.conv.id }, root, before)
+      if not count then turn.app.log:error("references of %s: %s", root, err) end
+    end
+    if (count or 0) > 0 then out[#out + 1] = { root = root, count = count } end
+  end
+  return out
+end
+
 ---The end of a turn: its changes as the trees say, and whether it can be undone.
 ---@param turn efr.Turn
----@return {available: boolean, not_covered: string[]}? undo
+---@return {available: boolean, not_covered: string[], refs: {root: string, count: integer}[]?}?
 function M.finish(turn)
   local snapshots = turn.app.snapshots
   if not turn.snapped or not snapshots then return nil end
@@ -203,10 +230,13 @@ function M.finish(turn)
   snapshots:tidy()
   for root in pairs(turn.uncovered or {}) do turn.left_out[#turn.left_out + 1] = root end
   table.sort(turn.left_out)
+  local refs = record_refs(turn)
+  changed = changed or #refs > 0
   if not turn.app.config:get("undo.enabled") or turn.settings.mode ~= "auto" or not changed then
     return nil
   end
-  return { available = true, not_covered = turn.app.ports.json.array(turn.left_out) }
+  return { available = true, not_covered = turn.app.ports.json.array(turn.left_out),
+    refs = #refs > 0 and refs or nil }
 end
 
 return M

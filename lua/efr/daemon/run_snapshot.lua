@@ -68,6 +68,11 @@ function M.begin(app, session, call, opts)
   if not call.snapshot then
     return nil, err
   end
+  call.refs = {}
+  for _, root in ipairs(call.snapshot.roots) do
+    local refs = app.snapshots:refs(root)
+    call.refs[root] = refs and refs:read()
+  end
   session:at_close(function()
     local snapshot = call.snapshot
     call.snapshot = nil
@@ -94,12 +99,16 @@ function M.finish(app, call, run_id)
     app.log:error("efr run: %s", err)
     return nil, false
   end
+  local moved = 0
+  for root, before in pairs(call.refs) do
+    moved = moved + (app.snapshots:record_refs({ turn_id = run_id }, root, before) or 0)
+  end
   local files = diff.of_turn({ snapshots = app.snapshots, scratch = app.paths.data .. "/scratch" },
     run_id, false)
   local sum = {}
   changes.add(sum, { files = files })
   local total = changes.total(sum, app.ports.json.array)
-  return total, total ~= nil and app.config:get("undo.enabled") == true
+  return total, (total ~= nil or moved > 0) and app.config:get("undo.enabled") == true
 end
 
 return M

@@ -10,7 +10,9 @@
 
 local async = require "efr.util.async"
 local collect = require "efr.store.snapshot_collect"
+local exact = require "efr.util.exact"
 local sha256 = require "efr.util.sha256"
+local snapshot_refs = require "efr.store.snapshot_refs"
 local snapshot_root = require "efr.store.snapshot_root"
 
 local M = {}
@@ -23,6 +25,10 @@ local INSERT <const> = "INSERT INTO snapshot_spans (id, root, turn_id, call_id, 
   .. " state, tree_before, shared, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 local FINISH <const> = "UPDATE snapshot_spans SET state = ?, tree_after = ?, shared = ?"
   .. " WHERE id = ?"
+local HIGHEST <const> = "SELECT max((SELECT coalesce(max(id), 0) FROM snapshot_spans),"
+  .. " (SELECT coalesce(max(last_id), 0) FROM snapshot_refs)) AS id"
+local INSERT_REFS <const> = "INSERT OR REPLACE INTO snapshot_refs (turn_id, root, conversation_id,"
+  .. " moved, shared, last_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 local REMOVE <const> = "DELETE FROM snapshot_spans WHERE id = ?"
 
 ---@class efr.Snapshots
@@ -52,7 +58,7 @@ Call.__index = Call
 ---@return string? err
 ---@return string? code
 function M.new(deps)
-  local rows, err, code = deps.db:read("SELECT coalesce(max(id), 0) AS id FROM snapshot_spans", {})
+  local rows, err, code = deps.db:read(HIGHEST, {})
   if not rows then return nil, err, code end
   return setmetatable({
     ports = deps.ports, git = deps.git, db = deps.db, config = deps.config, log = deps.log,
@@ -321,6 +327,59 @@ end
 ---@return string? code
 function Snapshots:spans(turn_id)
   return self.db:read("SELECT * FROM snapshot_spans WHERE turn_id = ? ORDER BY id", { turn_id })
+end
+
+---The references of a root's own repository, or nil where they cannot be brought back.
+---@param path string
+---@return efr.SnapshotRefs?
+function Snapshots:refs(path)
+  local root = self:root(path)
+  local refs = root and snapshot_refs.new { git = self.git, fs = self.ports.fs, root = path,
+    dir = root.dir }
+  return refs and refs:usable() and refs or nil
+end
+
+---Records which references a turn or a run moved since `before`, and keeps what only their old
+---places reach. Waits.
+---@param turn {turn_id: string, conversation_id: string?}
+---@param path string  of the root
+---@param before table<string, string>
+---@return integer? count
+---@return string? err
+function Snapshots:record_refs(turn, path, before)
+  local refs = self:refs(path)
+  if not refs then return 0 end
+  local after, err = refs:read()
+  if not after then return nil, err end
+  local moved = snapshot_refs.moved(before, after)
+  if #moved == 0 then return 0 end
+  local ok
+  ok, err = refs:keep(turn.turn_id, moved, "before", after)
+  if not ok then return nil, err end
+  local json, id = self.ports.json, self.next_id
+  self.next_id = id + 1
+  ok, err = self:write({ { INSERT_REFS, {
+    turn.turn_id, path, turn.conversation_id or self.null,
+    json.encode(exact.clean(json.array(moved), self.ports.text), { sort = true }),
+    #self.roots[path].active > 0 and 1 or 0, id, self.ports.sys.now_us(),
+  } } })
+  if not ok then return nil, err end
+  return #moved
+end
+
+---The references that a turn or a run moved.
+---@param turn_id string
+---@return {root: string, moved: table[], shared: boolean}[]? rows
+---@return string? err
+---@return string? code
+function Snapshots:moved_refs(turn_id)
+  local rows, err, code = self.db:read("SELECT turn_id, root, moved, shared FROM snapshot_refs"
+    .. " WHERE turn_id = ? ORDER BY root", { turn_id })
+  for _, row in ipairs(rows or {}) do
+    row.moved = exact.restore(assert(self.ports.json.decode(row.moved)))
+    row.shared = row.shared == 1
+  end
+  return rows, err, code
 end
 
 ---Forgets what the settings no longer keep, in the background, at most once an hour.

@@ -20,8 +20,10 @@ DELETE FROM snapshot_spans WHERE state <> 'open' AND turn_id IN (SELECT turn_id 
     FROM snapshot_spans GROUP BY turn_id)) WHERE place > ?)]]
 local TOO_OLD <const> = "DELETE FROM snapshot_spans WHERE created_at < ?"
 local UNDOS <const> = "DELETE FROM undos WHERE status = 'done' AND created_at < ?"
+local REFS <const> = "DELETE FROM snapshot_refs WHERE created_at < ?"
 local RUNS <const> = "DELETE FROM runs WHERE NOT EXISTS (SELECT 1 FROM snapshot_spans s"
-  .. " WHERE s.turn_id = runs.id)"
+  .. " WHERE s.turn_id = runs.id) AND NOT EXISTS (SELECT 1 FROM snapshot_refs f"
+  .. " WHERE f.turn_id = runs.id)"
 local OLDEST <const> = "SELECT turn_id FROM snapshot_spans WHERE root = ? AND state <> 'open'"
   .. " GROUP BY turn_id ORDER BY max(id) LIMIT 1"
 local FORGET <const> = "DELETE FROM snapshot_spans WHERE root = ? AND turn_id = ?"
@@ -31,7 +33,8 @@ local FORGET <const> = "DELETE FROM snapshot_spans WHERE root = ? AND turn_id = 
 local function forget_old(self, keep)
   local before = self.ports.sys.now_us() - keep.days * DAY_US
   return self:write({
-    { TOO_OLD, { before } }, { TOO_MANY, { keep.turns } }, { UNDOS, { before } }, { RUNS, {} },
+    { TOO_OLD, { before } }, { TOO_MANY, { keep.turns } }, { UNDOS, { before } },
+    { REFS, { before } }, { RUNS, {} },
   })
 end
 
@@ -51,6 +54,9 @@ local function wanted(self)
     add(row.root, row.tree_before)
     add(row.root, row.tree_after)
   end
+  rows, err, code = self.db:read("SELECT DISTINCT root FROM snapshot_refs", {})
+  if not rows then return nil, err, code end
+  for _, row in ipairs(rows) do out[row.root] = out[row.root] or {} end
   rows, err, code = self.db:read("SELECT json_extract(e.value, '$.root') AS root,"
     .. " json_extract(e.value, '$.tree') AS tree FROM undos, json_each(undos.entries) e"
     .. " WHERE json_extract(e.value, '$.action') = 'keep'", {})
@@ -106,10 +112,22 @@ local function shrink(store, trees)
   return size
 end
 
+-- Objects that were kept for references of turns and undos that are gone.
+local function remove_mirrors(self, root)
+  local dir = root.dir .. "/mirror"
+  for _, entry in ipairs(self.ports.fs.readdir(dir) or {}) do
+    local id = entry.name:match("^(.*)%.pack$") or ""
+    local rows = self.db:read("SELECT 1 FROM snapshot_refs WHERE turn_id = ?1"
+      .. " UNION SELECT 1 FROM undos WHERE id = ?1", { id })
+    if rows and not rows[1] then self.ports.fs.unlink(dir .. "/" .. entry.name) end
+  end
+end
+
 local function collect_root(self, root, max_kib)
   local path = root.path
   local ok, err, code = root.store:init()
   if not ok then return nil, err, code end
+  remove_mirrors(self, root)
   for _ = 1, ROUNDS do
     local all
     all, err, code = wanted(self)

@@ -11,20 +11,11 @@ local apply_of = require "efr.undo.apply"
 local async = require "efr.util.async"
 local exact = require "efr.util.exact"
 local plan = require "efr.undo.plan"
+local refs = require "efr.undo.refs"
+local turns = require "efr.undo.turns"
 
 local M = {}
 
-local CANDIDATES <const> = [[
-SELECT s.turn_id, max(s.conversation_id) AS conversation_id, max(s.id) AS last_id,
-  min(s.created_at) AS created_at,
-  (SELECT u.redo FROM undos u WHERE u.turn_id = s.turn_id AND u.status <> 'open'
-    ORDER BY u.created_at DESC, u.id DESC LIMIT 1) AS redo,
-  (SELECT u.status FROM undos u WHERE u.turn_id = s.turn_id
-    ORDER BY u.created_at DESC, u.id DESC LIMIT 1) AS undo_status,
-  (SELECT t.prompt FROM turns t WHERE t.id = s.turn_id) AS prompt,
-  (SELECT r.line FROM runs r WHERE r.id = s.turn_id) AS line
-FROM snapshot_spans s WHERE s.state <> 'uncovered'
-GROUP BY s.turn_id ORDER BY last_id DESC LIMIT 1000]]
 local HALF_DONE <const> = "SELECT * FROM undos WHERE status IN ('open', 'stopped')"
   .. " ORDER BY created_at, id LIMIT 1"
 local NEXT_TREE <const> = "SELECT tree_before FROM snapshot_spans WHERE root = ? AND id > ?"
@@ -41,66 +32,9 @@ function M.new(app)
   return setmetatable({ app = app, log = app.log:part("undo") }, Undo)
 end
 
--- Which turn --------------------------------------------------------------------------------------
-
-local function is_within(path, root)
-  return path == root or path:sub(1, #root + 1) == root .. "/"
-end
-
-local function touches(self, turn_id, cwd)
-  if not cwd then return true end
-  for _, span in ipairs(self.app.snapshots:spans(turn_id) or {}) do
-    if is_within(cwd, span.root) then return true end
-  end
-  return false
-end
-
-local function title_of(row)
-  local text = row.prompt or row.line or ""
-  return text:match("[^\n]*%S[^\n]*") or ""
-end
-
----The turns and runs that have snapshots, newest first: those of the conversation, and runs where
----the caller stands. Without a conversation, all that touched the place where the caller stands.
+---The turns and runs that have snapshots, newest first (undo.turns).
 ---@param where {conversation_id: string?, cwd: string?}
----@return table[]? list  {turn_id, conversation_id?, title, created_at, undone}
----@return string? err
----@return string? code
-function Undo:list(where)
-  local rows, err, code = self.app.db:read(CANDIDATES, {})
-  if not rows then return nil, err, code end
-  local out = {}
-  for _, row in ipairs(rows) do
-    local mine = where.conversation_id and row.conversation_id == where.conversation_id
-    local may = row.conversation_id == nil or not where.conversation_id
-    if mine or may and touches(self, row.turn_id, where.cwd) then
-      out[#out + 1] = { turn_id = row.turn_id, conversation_id = row.conversation_id,
-        title = title_of(row), created_at = row.created_at, undone = row.redo == 0,
-        stopped = row.undo_status == "stopped" or row.undo_status == "open" }
-    end
-  end
-  return out
-end
-
--- The turn that is meant, and whether one above it is not undone.
-local function find(self, where)
-  local list, err, code = self:list(where)
-  if not list then return nil, err, code end
-  local above = false
-  for _, item in ipairs(list) do
-    local meant = not where.turn_id and not item.undone or item.turn_id == where.turn_id
-    if meant then
-      if item.undone then return nil, "this turn is undone already", "conflict" end
-      if above and not where.force then
-        return nil, "a newer turn is not undone; undo that first, or give --force", "conflict"
-      end
-      return item
-    end
-    above = above or not item.undone
-  end
-  local what = where.turn_id and "no such turn has snapshots here" or "there is nothing to undo"
-  return nil, what, "not_found"
-end
+function Undo:list(where) return turns.list(self, where) end
 
 -- Plans -------------------------------------------------------------------------------------------
 
@@ -154,8 +88,17 @@ local function spans_of(self, turn_id)
       table.insert(by_root[span.root], span)
     end
   end
+  local moved
+  moved, err, code = self.app.snapshots:moved_refs(turn_id)
+  if not moved then return nil, err, code end
+  for _, row in ipairs(moved) do
+    if not by_root[row.root] then
+      by_root[row.root] = {}
+      order[#order + 1] = row.root
+    end
+  end
   table.sort(order)
-  return { by_root = by_root, order = order, uncovered = uncovered }
+  return { by_root = by_root, order = order, uncovered = uncovered, moved = moved }
 end
 
 -- Runs fn while nobody else uses the roots.
@@ -179,18 +122,21 @@ end
 local function plan_turn(self, roots, spans, force)
   local out = table.move(spans.uncovered, 1, #spans.uncovered, 1, {})
   for _, root in ipairs(roots) do
-    local rows, err, code = rows_of_root(self, root, spans.by_root[root.path], force)
+    local own, rows, err, code = spans.by_root[root.path], {}, nil, nil
+    if #own > 0 then rows, err, code = rows_of_root(self, root, own, force) end
     if not rows then return nil, err, code end
     table.move(rows, 1, #rows, #out + 1, out)
   end
-  return out
+  return refs.add_rows(self.app, out, spans.moved, force)
 end
 
 -- Every row that could be acted on needs --force.
 local function check_rows(rows)
   local acts, skips = 0, 0
   for _, row in ipairs(rows) do
-    if row.action == "restore" or row.action == "trash" then acts = acts + 1 end
+    if row.action == "restore" or row.action == "trash" or row.action == "ref" then
+      acts = acts + 1
+    end
     if row.forceable then skips = skips + 1 end
   end
   if acts == 0 and skips > 0 then
@@ -223,9 +169,11 @@ local function half_done(self)
 end
 
 local function counts_of(entries)
-  local out = { restored = 0, trashed = 0, skipped = {} }
+  local out = { restored = 0, trashed = 0, skipped = {}, refs = {} }
   for _, entry in ipairs(entries) do
-    if entry.result == "done" and not entry.is_dir then
+    if entry.result == "done" and entry.ref then
+      out.refs[#out.refs + 1] = entry.path
+    elseif entry.result == "done" and not entry.is_dir then
       local key = entry.action == "trash" and "trashed" or "restored"
       out[key] = out[key] + 1
     elseif entry.result == "skip" or entry.action == "skip" then
@@ -240,13 +188,13 @@ local function receipt_of(undo, counts)
   if not undo.command_id then return nil end
   return { command_id = undo.command_id, method = "turn.undo", result = {
     turn_id = undo.turn_id, undo_id = undo.id, restored = counts.restored,
-    trashed = counts.trashed, skipped = counts.skipped,
+    trashed = counts.trashed, skipped = counts.skipped, refs = counts.refs,
   } }
 end
 
 local function record_end(self, undo, stopped)
   local counts, array = counts_of(undo.entries), self.app.ports.json.array
-  local wrote = counts.restored + counts.trashed > 0
+  local wrote = counts.restored + counts.trashed + #counts.refs > 0
   local null = self.app.ports.store.null
   local status = stopped and "stopped" or "done"
   local finish = { sql = FINISH, params = { status, encode(self, undo.entries),
@@ -260,7 +208,7 @@ local function record_end(self, undo, stopped)
       kind = "turn_undone", conversation_id = undo.conversation_id ~= null and undo.conversation_id
         or nil, turn_id = undo.turn_id, undo_id = undo.id, redo = undo.redo == 1,
       restored = counts.restored, trashed = counts.trashed, skipped = array(counts.skipped),
-      refs = array({}), stopped = stopped or nil,
+      refs = array(counts.refs), stopped = stopped or nil,
     } },
   }
   if not ok then
@@ -315,6 +263,7 @@ local function carry_out(self, undo, again)
   for i, entry in ipairs(undo.entries) do entry.number = i end
   local failed
   ok, failed = run:run(plan.steps(undo.entries), again)
+  if ok then ok, failed = refs.carry_out(self.app, undo) end
   local stopped = not ok and failed or nil
   local counts = record_end(self, undo, stopped)
   counts.trash, counts.stopped, counts.undo_id = real, stopped, undo.id
@@ -362,7 +311,7 @@ local function find_undo(self, where)
   if not rows then return nil, err, code end
   for _, row in ipairs(rows) do
     local mine = not where.conversation_id or row.conversation_id == where.conversation_id
-      or row.conversation_id == nil and touches(self, row.turn_id, where.cwd)
+      or row.conversation_id == nil and turns.touches(self, row.turn_id, where.cwd)
     if mine and (not where.turn_id or row.turn_id == where.turn_id) then
       row.entries = decode(self, row.entries)
       return row
@@ -371,7 +320,7 @@ local function find_undo(self, where)
   return nil, "there is no undo to take back", "not_found"
 end
 
-local function plan_redo(roots, undo, force)
+local function plan_redo(app, roots, undo, force)
   local trees = {}
   for _, root in ipairs(roots) do
     local now, err, code = root:take(false)
@@ -380,15 +329,16 @@ local function plan_redo(roots, undo, force)
     if not listing then return nil, err, code end
     trees[root.path] = plan.read(listing)
   end
-  local done = {}
+  local done, moved = {}, {}
   for _, entry in ipairs(undo.entries) do
-    if entry.result == "done" then done[#done + 1] = entry end
+    if entry.result == "done" then table.insert(entry.ref and moved or done, entry) end
   end
-  return plan.reverse(done, function(entry)
+  local rows = plan.reverse(done, function(entry)
     local tree = trees[entry.root]
     if not entry.is_dir then return tree.files[entry.path] end
     return plan.dir_state(tree, entry.path)
   end, force)
+  return refs.add_reverse(app, rows, moved, undo.id, force)
 end
 
 -- From outside ------------------------------------------------------------------------------------
@@ -399,9 +349,9 @@ local function prepare(self, where)
     if not undo then return nil, err, code end
     return { turn_id = undo.turn_id, conversation_id = undo.conversation_id,
       roots = roots_in(undo.entries),
-      rows = function(roots) return plan_redo(roots, undo, where.force) end }
+      rows = function(roots) return plan_redo(self.app, roots, undo, where.force) end }
   end
-  local target, err, code = find(self, where)
+  local target, err, code = turns.find(self, where)
   if not target then return nil, err, code end
   local spans
   spans, err, code = spans_of(self, target.turn_id)

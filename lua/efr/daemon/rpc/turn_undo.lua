@@ -5,19 +5,30 @@
 
 local MAX_ROWS <const> = 2000
 
+local function view_entry(entry)
+  local path = entry.ref and entry.path or entry.path == "" and entry.root
+    or entry.root .. "/" .. entry.path
+  local kind = "ref"
+  if not entry.ref then
+    kind = (entry.to or entry.from or {}).kind
+  end
+  return {
+    path = path, kind = kind, action = entry.action, reason = entry.reason, result = entry.result,
+  }
+end
+
+-- Directories follow from their files; what is only kept is no row.
+local function is_shown(entry)
+  return entry.action ~= nil and entry.action ~= "keep" and not entry.is_dir
+end
+
 local function view_entries(app, entries)
   local out, more = app.ports.json.array({}), 0
   for _, entry in ipairs(entries) do
-    if entry.action and not entry.is_dir then
-      if #out < MAX_ROWS then
-        out[#out + 1] = {
-          path = entry.path == "" and entry.root or entry.root .. "/" .. entry.path,
-          kind = (entry.to or entry.from or {}).kind, action = entry.action,
-          reason = entry.reason, result = entry.result,
-        }
-      else
-        more = more + 1
-      end
+    if is_shown(entry) and #out < MAX_ROWS then
+      out[#out + 1] = view_entry(entry)
+    elseif is_shown(entry) then
+      more = more + 1
     end
   end
   return out, more > 0 and more or nil
@@ -59,7 +70,8 @@ function actions.apply(app, where)
   end
   return {
     turn_id = done.turn_id, undo_id = done.undo_id, restored = done.restored,
-    trashed = done.trashed, skipped = app.ports.json.array(done.skipped), trash = done.trash,
+    trashed = done.trashed, refs = app.ports.json.array(done.refs),
+    skipped = app.ports.json.array(done.skipped), trash = done.trash,
     stopped = done.stopped, redo = done.redo,
   }
 end
