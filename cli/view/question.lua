@@ -48,6 +48,14 @@ local function text_rows(out, words, cols, role)
   end
 end
 
+-- Words of efr's own with the home directory as a person writes it.
+local function homely(words, home)
+  if not home or home == "/" then
+    return words
+  end
+  return (words:gsub(home:gsub("%W", "%%%0") .. "/", "~/"))
+end
+
 -- What efr knows of the exits of a call, below the reasons.
 local function exit_rows(out, exit, ctx)
   local programs, untrusted = exit_view.program_rows(exit.programs, ctx.home)
@@ -59,7 +67,7 @@ local function exit_rows(out, exit, ctx)
   end
   for _, fact in ipairs(type(exit.facts) == "table" and exit.facts or {}) do
     if type(fact) == "string" then
-      text_rows(out, "efr: " .. fact, ctx.cols)
+      text_rows(out, "efr: " .. homely(fact, ctx.home), ctx.cols)
     end
   end
   if type(exit.model_reason) == "string" then
@@ -146,7 +154,7 @@ function M.card(block, ctx)
   end
   for _, reason in ipairs(block.reasons or {}) do
     if type(reason) == "string" and reason ~= "" then
-      text_rows(out, "why: " .. reason, ctx.cols)
+      text_rows(out, "why: " .. homely(reason, ctx.home), ctx.cols)
     end
   end
   if block.exit then

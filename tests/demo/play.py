@@ -5,7 +5,8 @@ usage: play.py LIMIT LINE...
 
 Owns: the terminal of the demo. Each line is typed when zsh shows its prompt again. What zsh prints is
 copied as it is. Status 0 when the shell ended by itself, 1 when a line took longer than LIMIT seconds.
-The end of a line is told by a mark that the demo's prompt prints (OSC 133;A), never by time.
+The end of a line is told by a mark that the demo's prompt prints (OSC 133;A), never by time. A question is
+answered with n, once a line.
 """
 import fcntl
 import os
@@ -17,6 +18,7 @@ import termios
 import time
 
 MARK = b"\x1b]133;A\x07"
+QUESTION = " allow · ".encode()
 limit, lines = float(sys.argv[1]), sys.argv[2:] + ["exit"]
 
 pid, master = pty.fork()
@@ -28,6 +30,7 @@ except OSError:
     size = struct.pack("HHHH", 30, 100, 0, 0)
 fcntl.ioctl(master, termios.TIOCSWINSZ, size)
 
+answered, recent = False, b""
 held, status, end = b"", 1, time.monotonic() + limit
 while True:
     left = end - time.monotonic()
@@ -48,7 +51,12 @@ while True:
     parts = shown.split(MARK)
     sys.stdout.buffer.write(b"".join(parts))
     sys.stdout.flush()
+    recent = (recent + data)[-4096:]
+    if QUESTION in recent and not answered:
+        os.write(master, b"n")
+        answered = True
     for _ in parts[1:]:
+        answered, recent = False, b""
         if lines:
             os.write(master, lines.pop(0).encode() + b"\r")
             end = time.monotonic() + limit

@@ -201,6 +201,7 @@ function M.open(turn, call, decision)
     grants = opened.grants, env_set = opened.env_set,
     wire = exit_grants.for_wire(turn.app.ports.json, decision.grants),
   }
+  call.ctx.granted = #opened.grants > 0
   return true
 end
 

@@ -143,6 +143,15 @@ local function get_ready(turn, call, opts)
   return { prepared = prepared, hidden = hidden, watch = watch }
 end
 
+-- A process that could not be ended may hold the shell's terminal: the next call gets a new shell.
+local function add_survivors(result, hidden)
+  if not result.survivors then return end
+  result.notes = result.notes or {}
+  table.insert(result.notes, ("[efr: %d processes of this command could not be ended; the next "
+    .. "command runs in a new hidden shell]"):format(result.survivors))
+  hidden:close()
+end
+
 local function run_ready(turn, call, opts, ready)
   local conv, prepared, watch, hidden = turn.conv, ready.prepared, ready.watch, ready.hidden
   local line = input.follow(turn, call, hidden, prepared)
@@ -164,6 +173,7 @@ local function run_ready(turn, call, opts, ready)
   conv.shell_cwd = result.cwd or hidden.cwd or conv.shell_cwd
   local run = { prepared = prepared, outcome = result.outcome }
   if watch then result.notes = notes_of(turn, call, watch, run) end
+  add_survivors(result, hidden)
   if result.left_running then
     stays:begins(result.pty_id)
   else

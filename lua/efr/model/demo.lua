@@ -84,19 +84,18 @@ STEPS[5] = function(output, failed)
   if failed or not has(output, "ok: three words are 3") then
     return wrong("a test that passes", output)
   end
-  return call("It passes. A command cannot write outside the project; I try it.",
+  return call("It passes. A command that writes outside the project asks first; I try it.",
     shell("print hello > ~/" .. OUTSIDE))
 end
 
 STEPS[6] = function(output, failed)
-  local refused = has(output:lower(), "read-only file system") or has(output, "ermission denied")
-  if not failed or not refused or not has(output, "exit code 1") then
-    return wrong("a write outside the project that is refused", output)
+  if not failed or not has(output, "The user denied the shell call") then
+    return wrong("a write outside the project that is denied: answer n", output)
   end
   return say("Done.\n\n"
     .. "- `words.sh` added 2 for each word; now it adds 1, and `test.sh` passes.\n"
-    .. "- Every command ran in the sandbox. The write to your home directory was refused, so the"
-    .. " file `~/" .. OUTSIDE .. "` does not exist.\n")
+    .. "- Every command ran in the sandbox. The write to your home directory was asked about, and the"
+    .. " answer was no, so the file `~/" .. OUTSIDE .. "` does not exist.\n")
 end
 
 ---The answer to a request, as a script of the provider `scripted` gives it.

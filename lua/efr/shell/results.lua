@@ -46,6 +46,7 @@ local M = {}
 ---@field fresh boolean?  a new shell ran it: variables and functions of the one before are gone
 ---@field full_screen boolean?  of timeout: the output is the screen of a full-screen program
 ---@field pty_id string?  of the terminal, when the command goes on
+---@field survivors integer?  processes of a line outside that could not be ended
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
 ---@field waits efr.shell.WaitKind?  of one that goes on: what it waited for
 
@@ -104,7 +105,7 @@ local function add_report(result, call)
   end
   local signal = report.signal
   local code = signal and signal ~= 0 and 128 + signal or report.exit_code
-  result.exit_code = code or result.exit_code
+  result.exit_code, result.survivors = code or result.exit_code, report.survivors
 end
 
 ---Why a line did not run that was decided with another PATH.

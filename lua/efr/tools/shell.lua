@@ -19,7 +19,9 @@ local SANDBOX_PHRASES <const> = {
   "could not resolve", "temporary failure in name resolution", "name or service not known",
 }
 local SANDBOX_NOTE <const> = "[it ran in the sandbox: no network but loopback, and writes only in "
-  .. "the project, $SCRATCH and private temporary directories]"
+  .. "the project, $SCRATCH and private temporary directories; with needs a call can ask for more]"
+local GRANTED_NOTE <const> =
+  "[it ran in the sandbox, with what was granted for this call and nothing more]"
 
 local function strings(most, words)
   return { type = "array", items = { type = "string" }, maxItems = most, description = words }
@@ -168,7 +170,7 @@ end
 local function finished(result, call)
   local note = ("[exit code %d, cwd %s]"):format(result.exit_code, result.cwd or call.ctx.cwd)
   if result.exit_code ~= 0 and call.ctx.launch == "contained" and smells(result.output) then
-    note = note .. "\n" .. SANDBOX_NOTE
+    note = note .. "\n" .. (call.ctx.granted and GRANTED_NOTE or SANDBOX_NOTE)
   end
   return with_note(result.output, note), result.exit_code ~= 0
 end
@@ -207,9 +209,10 @@ local function setup_failed(result, call)
 end
 
 -- Part of the command has run: nothing here may invite to run it again unseen.
-local function cut_short(result)
-  return with_note(result.output or "", ("[the sandbox ended while the command ran: %s; "
-    .. "what the command did until then stays]"):format(result.cut_short)), true
+local function cut_short(result, call)
+  local what = call.ctx.launch == "outside" and "efr's launcher" or "the sandbox"
+  return with_note(result.output or "", ("[%s ended while the command ran: %s; "
+    .. "what the command did until then stays]"):format(what, result.cut_short)), true
 end
 
 local function fixed(note)
