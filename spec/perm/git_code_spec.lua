@@ -33,6 +33,7 @@ describe("perm.git_code", function()
     fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", proc = require "efr.proc",
   }
   local base, env, machine, budget
+  local runs, kept_answers = 0, nil
 
   local function shell(line)
     assert(os.execute(("cd '%s' && export HOME='%s/home' GIT_CONFIG_NOSYSTEM=1 && { %s; } "
@@ -54,7 +55,13 @@ describe("perm.git_code", function()
         runtime = base .. "/runtime" },
     }
     -- A busy machine is not what is tested.
-    local slow = { env = env, within = function() return runner:within(budget) end }
+    local slow = { env = env, kept = kept_answers, within = function()
+      local run = runner:within(budget)
+      return function(what)
+        runs = runs + 1
+        return run(what)
+      end
+    end }
     return git_code.new { fs = ports.fs, git = slow, home = base .. "/home", machine = machine }
   end
 
@@ -101,6 +108,66 @@ describe("perm.git_code", function()
     assert.equal("clean", code())
     assert.equal("clean", code(base .. "/p/d"))
     assert.equal("clean", code(base .. "/plain"))
+  end)
+
+  describe("asked again", function()
+    -- As if the files of the spec were older than they are.
+    before_each(function()
+      kept_answers = git_of.new({ ports = ports, env = env, paths = {} }).kept
+      kept_answers.ports.now_ns = function() return ports.sys.now_us() * 1000 + 3600 * 1000000000 end
+    end)
+
+    after_each(function() kept_answers = nil end)
+
+    local function runs_of(state)
+      runs = 0
+      assert.equal(state, code())
+      return runs
+    end
+
+    it("runs git once while nothing changed", function()
+      assert.is_true(runs_of "clean" > 0)
+      assert.equal(0, runs_of "clean")
+      shell("cd p && echo y > new && mkdir e")
+      assert.equal(0, runs_of "clean")
+      git("add new")
+      assert.equal(1, runs_of "clean")
+    end)
+
+    it("sees what any of its files says now", function()
+      write("home/.gitconfig", "[include]\n\tpath = ~/more\n", 420)
+      runs_of "clean"
+      assert.equal(0, runs_of "clean")
+      write("home/more", "[core]\n\tpager = /tmp/x\n", 420)
+      assert.equal("dirty: core.pager of more", (code():gsub("of .*/", "of ")))
+      write("home/more", "[core]\n\tpager = /usr/bin/less\n", 420)
+      runs_of "clean"
+      shell("cd p && git config core.fsmonitor x")
+      assert.equal("dirty: core.fsmonitor of .git/config", code())
+      shell("cd p && git config --unset core.fsmonitor")
+      runs_of "clean"
+      write("p/.git/config.worktree", "[core]\n\tpager = x\n", 420)
+      assert.is_true(runs_of "clean" > 0)
+      shell("rm p/.git/config.worktree")
+      runs_of "clean"
+      write("home/.gitconfig", "[core]\n\tpager = /tmp/x\n", 420)
+      assert.equal("dirty: core.pager of .gitconfig", (code():gsub("of .*/", "of ")))
+    end)
+
+    it("keeps nothing that depends on more than files", function()
+      write("home/more", "[core]\n\tpager = /tmp/x\n", 420)
+      write("home/.gitconfig", "[includeIf \"onbranch:other\"]\n\tpath = ~/more\n", 420)
+      runs_of "clean"
+      assert.is_true(runs_of "clean" > 0)
+      shell("cd p && git symbolic-ref HEAD refs/heads/other")
+      assert.equal("dirty: core.pager of more", (code():gsub("of .*/", "of ")))
+    end)
+
+    it("keeps nothing of files that have just changed", function()
+      kept_answers.ports.now_ns = function() return ports.sys.now_us() * 1000 end
+      runs_of "clean"
+      assert.is_true(runs_of "clean" > 0)
+    end)
   end)
 
   -- Every key of the table, so that a new one is tested by being there.

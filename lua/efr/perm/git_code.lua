@@ -8,21 +8,23 @@
 -- to be: no code key in the repository's own settings; none in the user's or the system's whose
 -- file or program lies where a call can write or beside the repository; no hook that a reading
 -- command runs; the same for every checked out submodule. Whatever cannot be read, is linked,
--- or takes longer than 200 ms is unknown. A repository that is planted later finds the next
--- question, since nothing is kept from line to line.
+-- or takes longer than 200 ms is unknown. From line to line only git's own listings are kept, while
+-- every file that git read for them is the same (git_kept); all else is looked at again, so a
+-- repository that is planted later finds the next question.
 
 local git_keys = require "efr.perm.git_keys"
 local git_remote = require "efr.perm.git_remote"
+local git_repository = require "efr.perm.git_repository"
 local paths = require "efr.perm.paths"
 
 local M = {}
 
 M.BUDGET_MS = 200 ---@type integer
 
-local SMALL <const> = 4096
-local DEEP_MAX <const> = 128
 local SUBMODULES_MAX <const> = 32
 local SUBMODULES_DEEP <const> = 4
+-- Settings of a repository of which a listing is kept.
+local KEPT_MAX <const> = 1000
 local INDEX_BYTES <const> = 32 * 1024 * 1024
 local USER_FILES_MAX <const> = 32
 local LIST <const> = { "config", "--list", "--show-scope", "--show-origin", "-z", "--includes" }
@@ -47,6 +49,7 @@ local CLEAN <const> = { state = "clean" }
 ---@field within fun(self, ms: integer): fun(what: table): table?, string?, string?  runs git (as
 ---efr.sbx.git's run) until ms are over
 ---@field env table<string, string>  the environment of the user's git
+---@field kept efr.perm.GitKept?  what it said before; nil: nothing is kept
 
 ---@class efr.perm.GitFacts
 local Facts = {}
@@ -68,65 +71,6 @@ end
 
 local function below(dir, name)
   return (dir == "/" and "" or dir) .. "/" .. name
-end
-
--- The repository --------------------------------------------------------------------------------
-
--- A path in a small file of git's, relative to the file's directory.
-local function read_path(fs, file, pattern)
-  local text = fs.read_real(file, SMALL)
-  local path = text and text:match(pattern)
-  if not path then return nil end
-  if path:sub(1, 1) ~= "/" then path = parent_of(file) .. "/" .. path end
-  return (fs.realpath(path))
-end
-
--- The git directory that a `.git` file names, and the one that it shares.
-local function linked(fs, root, file)
-  local git_dir = read_path(fs, file, "^gitdir: ([^\r\n]+)[\r\n]*$")
-  if not git_dir or not fs.lstat(git_dir .. "/HEAD") then return nil end
-  local common = git_dir
-  if fs.lstat(git_dir .. "/commondir") then
-    common = read_path(fs, git_dir .. "/commondir", "^([^\r\n]+)[\r\n]*$")
-    if not common then return nil end
-  end
-  return { root = root, common = common,
-    git_dirs = common == git_dir and { git_dir } or { git_dir, common } }
-end
-
--- The repository whose work tree begins at a directory. nil: none does; false: not known.
-local function repository_at(fs, dir)
-  local path = below(dir, ".git")
-  local info, _, code = fs.lstat(path)
-  if info and info.type == "dir" then
-    return { root = dir, common = path, git_dirs = {} }
-  elseif info then
-    return info.type == "file" and linked(fs, dir, path) or false
-  elseif not NOT_THERE[code] then
-    return false
-  end
-  -- A bare repository, or a place inside of a git directory.
-  local head, _, why = fs.lstat(below(dir, "HEAD"))
-  if head or not NOT_THERE[why] then return false end
-  return nil
-end
-
----The repository whose work tree a directory lies in: its root, the git directory that its work
----trees share, and the git directories outside of the root. All real paths.
----@param fs table
----@param start string
----@return { root: string, common: string, git_dirs: string[] }|false|nil repository  nil: there is
----none; false: not known
-function M.repository(fs, start)
-  local dir = fs.realpath(start)
-  if not dir then return false end
-  for _ = 1, DEEP_MAX do
-    local found = repository_at(fs, dir)
-    if found ~= nil then return found end
-    if dir == "/" then return nil end
-    dir = parent_of(dir)
-  end
-  return false
 end
 
 -- The user's settings ---------------------------------------------------------------------------
@@ -270,7 +214,50 @@ local function judge_hooks(self, repository, settings)
   return nil
 end
 
-local function list_settings(self, run, repository)
+-- Every file that git read for a listing of settings, or would have read had it been there; nil:
+-- they are not all known. `settings` is what it listed.
+local function files_of(self, repository, settings)
+  local out = user_files(self)
+  local function add(path) out[#out + 1] = path end
+  add(repository.common .. "/config")
+  for _, dir in ipairs({ repository.common, table.unpack(repository.git_dirs) }) do
+    add(dir .. "/config.worktree")
+    add(dir .. "/commondir")
+  end
+  for _, setting in ipairs(settings) do
+    local file = setting.file
+    if setting.scope ~= "command" then
+      if file:sub(1, 1) ~= "/" then file = below(repository.root, file) end
+      add(file)
+      local section, condition, variable = git_keys.split(setting.entry.key)
+      if variable == "path" and (section == "include" or section == "includeif") then
+        local value = setting.entry.value or ""
+        local named = not value:find("^%%") and not value:find("^~[^/]")
+          and not (condition or ""):lower():find("^onbranch:")
+        local target = named and expand(self, value, parent_of(file))
+        if not target then return nil end
+        add(target)
+      end
+    end
+  end
+  return out
+end
+
+-- What git lists, asked anew unless what it was asked before still holds. `files` gives the files
+-- of an answer.
+local function listed(self, key, ask, files)
+  local kept = self.git.kept
+  local known = kept and kept:get(key)
+  if known then return known end
+  local started = kept and kept:now()
+  local answer, code = ask()
+  if not answer then return nil, code end
+  local read = kept and files(answer)
+  if read then kept:put(key, answer, read, started) end
+  return answer
+end
+
+local function ask_settings(self, run, repository)
   local env = {}
   for _, name in ipairs({ "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM" }) do
@@ -288,8 +275,20 @@ local function list_settings(self, run, repository)
   return M.parse(got.out)
 end
 
--- The submodules that are checked out. nil: not known.
-local function submodules(run, repository)
+local function key_of(what, repository)
+  return table.concat({ what, repository.root, repository.common,
+    table.unpack(repository.git_dirs) }, "\0")
+end
+
+local function list_settings(self, run, repository)
+  return listed(self, key_of("settings", repository),
+    function() return ask_settings(self, run, repository) end,
+    function(settings)
+      return #settings <= KEPT_MAX and files_of(self, repository, settings)
+    end)
+end
+
+local function ask_submodules(run, repository)
   local got = run { root = repository.root, git_dirs = repository.git_dirs,
     args = { "ls-files", "--stage", "-z" }, max_bytes = INDEX_BYTES }
   if not got or got.code ~= 0 then return nil end
@@ -304,16 +303,32 @@ local function submodules(run, repository)
   end
 end
 
+-- The index, and the settings that say how to read it. A split one lies in more files.
+local function index_files(self, repository)
+  local dir = repository.git_dirs[1] or repository.common
+  for _, entry in ipairs(self.fs.readdir(dir) or {}) do
+    if entry.name:find("^sharedindex") then return nil end
+  end
+  return { dir .. "/index", repository.common .. "/config" }
+end
+
+-- The submodules that are checked out. nil: not known.
+local function submodules(self, run, repository)
+  return listed(self, key_of("submodules", repository),
+    function() return ask_submodules(run, repository) end,
+    function() return index_files(self, repository) end)
+end
+
 local judge
 
 local function judge_submodules(self, run, repository, depth)
-  local names = submodules(run, repository)
+  local names = submodules(self, run, repository)
   if not names then return UNKNOWN end
   for _, name in ipairs(names) do
     local dir = below(repository.root, name)
     local real, _, code = self.fs.realpath(dir)
     if not real and not NOT_THERE[code] or real and real ~= dir then return UNKNOWN end
-    local inner = real and repository_at(self.fs, real)
+    local inner = real and git_repository.at(self.fs, real)
     if inner == false or inner and depth >= SUBMODULES_DEEP then return UNKNOWN end
     local found = inner and judge(self, run, inner, depth + 1)
     if found and found.state ~= "clean" then return found end
@@ -364,7 +379,7 @@ function Facts:code(dirs)
   local found = #dirs > 0 and environment_is_plain(self.git.env) and CLEAN or UNKNOWN
   local run = self.git:within(M.BUDGET_MS)
   for _, dir in ipairs(found.state == "clean" and dirs or {}) do
-    local repository = M.repository(self.fs, dir)
+    local repository = git_repository.find(self.fs, dir)
     if repository == false then
       found = UNKNOWN
     elseif repository then
@@ -384,8 +399,9 @@ function Facts:remote(dirs)
     facts = self, taken = self.taken, projects = self.projects, program = self.program,
     fs = self.fs, run = self.git:within(M.BUDGET_MS),
     is_plain = environment_is_plain(self.git.env),
-    repository = M.repository, repository_at = repository_at, expand = expand,
-    settings = list_settings, submodules = submodules, dirty = dirty,
+    repository = git_repository.find, repository_at = git_repository.at, expand = expand,
+    settings = list_settings, dirty = dirty,
+    submodules = function(run, repository) return submodules(self, run, repository) end,
   }, dirs)
 end
 
@@ -394,7 +410,7 @@ end
 ---@return integer? count  nil: not known
 function Facts:tracked(dir)
   local real = self.fs.realpath(dir)
-  local repository = real and M.repository(self.fs, real)
+  local repository = real and git_repository.find(self.fs, real)
   if repository == nil and real then return 0 end
   if not repository then return nil end
   local name = real == repository.root and "." or real:sub(#repository.root + 2)
@@ -404,6 +420,9 @@ function Facts:tracked(dir)
   if not got or got.code ~= 0 then return nil end
   return select(2, got.out:gsub("%z", ""))
 end
+
+---The repository of a directory, as efr.perm.git_repository finds it.
+M.repository = git_repository.find
 
 local function reals(fs, list)
   local out = {}

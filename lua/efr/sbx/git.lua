@@ -9,6 +9,7 @@
 -- entry of PATH where no contained call ever writes. Output counts as bytes that others chose.
 
 local async = require "efr.util.async"
+local git_kept = require "efr.perm.git_kept"
 local launcher_of = require "efr.sbx.launcher"
 local paths = require "efr.perm.paths"
 
@@ -301,11 +302,31 @@ function Git:within(ms)
   end
 end
 
+-- What git_kept needs of the disk.
+local function kept_ports(ports)
+  return {
+    stat = function(path)
+      local info, _, code = ports.uv.fs_stat(path)
+      if not info then return nil, code end
+      local changed, written = info.ctime, info.mtime
+      return {
+        stamp = ("%d.%d %d %d.%d %d.%d"):format(info.dev, info.ino, info.size, written.sec,
+          written.nsec, changed.sec, changed.nsec),
+        changed_ns = changed.sec * 1000000000 + changed.nsec,
+      }
+    end,
+    realpath = function(path) return (ports.fs.realpath(path)) end,
+    readlink = function(path) return (ports.fs.readlink(path)) end,
+    now_ns = function() return ports.sys.now_us() * 1000 end,
+  }
+end
+
 ---@param app {ports: table, env: table, paths: table, config: table?, projects: table?}
 ---@return table git
 function M.new(app)
   return setmetatable({
     app = app, env = app.env, home = app.env.HOME or app.ports.sys.user_info().home,
+    kept = git_kept.new(kept_ports(app.ports)),
   }, Git)
 end
 
