@@ -24,11 +24,11 @@ STAGES = {
     "command": ["command", "seccomp"],
 }
 # Stages of other subcommands and of a failure alone.
-ELSEWHERE = {"namespaces", "git", "probe", "bubblewrap"}
+ELSEWHERE = {"namespaces", "git", "probe", "line", "bubblewrap"}
 PARTIES = ["shell", "launcher", "init", "command"]
 if os.environ.get("EFR_SBX_BACKEND") == "bwrap":
     PARTIES[2:2] = ["watcher", "bwrap"]
-    ELSEWHERE = {"identity", "network", "read-only root", "pool", "git", "probe"}
+    ELSEWHERE = {"identity", "network", "read-only root", "pool", "git", "probe", "line"}
     STAGES["launcher"] += ["bubblewrap", "mount sources", "mounts", "proc", "devices"]
     STAGES["init"] = ["start", "plan", "namespaces", "mounts", "directory", "no_new_privs", "landlock",
                       "start of the command", "pid 1"]
