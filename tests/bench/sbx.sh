@@ -1,7 +1,8 @@
 #!/bin/bash
 # Cost of a contained `true`: bare, plain bwrap with the same namespaces and one bind, efr-sbx
 # with one root, with an envelope of 60 masks and roots, and with that and 8 caches in each
-# mode (kept ones on the disk of the state root). One run, taking turns.
+# mode (kept ones on the disk of the state root); and the same plans through bubblewrap. One run,
+# taking turns.
 # Run as an ordinary user and as root; the ratios are what counts.
 # shellcheck disable=SC1091,SC2034
 set -u
@@ -21,8 +22,15 @@ copies() { # NAME: one call directory for each round, all with the last plan
     done
 }
 
-plan true
-copies one
+pair() { # NAME: copies of a plan for both backends
+    BWRAP=
+    plan true
+    copies "$1"
+    BWRAP=$(command -v bwrap)
+    plan true
+    copies "$1.bwrap"
+}
+pair one
 same=()
 for ((i = 0; i < 40; i++)); do
     mkdir -p "$W/home/mask$i"
@@ -34,8 +42,7 @@ for ((i = 0; i < 20; i++)); do
     MOUNTS+=("root $W/home/root$i")
     same+=(--bind "$W/home/root$i" "$W/home/root$i")
 done
-plan true
-copies many
+pair many
 mkdir -m 700 "$W/layers"
 LAYERS=(layers "$W/layers" call)
 base=("${MOUNTS[@]}")
@@ -49,8 +56,7 @@ caches() { # NAME KEPT: a plan with 8 caches, of which the first KEPT are kept
         MOUNTS+=("overlay $W/home/cache$i $layer")
     done
     chmod 700 "$W/layers/cache"
-    plan true
-    copies "$1"
+    pair "$1"
 }
 caches tmp 0
 caches downloads 5
@@ -66,6 +72,9 @@ caches kept 8
     --ro-bind / / --proc /proc --dev /dev --bind "$W/project" "$W/project" "${same[@]}" true -- \
     "efr-sbx, one root" "$EFR_SBX" run --call-dir "$W/call/one/{}" -- \
     "efr-sbx, 40 masks and 20 roots" "$EFR_SBX" run --call-dir "$W/call/many/{}" -- \
+    "the same by bubblewrap, one root" "$EFR_SBX" run --call-dir "$W/call/one.bwrap/{}" -- \
+    "by bubblewrap, 40 masks and 20 roots" "$EFR_SBX" run --call-dir "$W/call/many.bwrap/{}" -- \
+    "by bubblewrap, and 8 caches, tmp" "$EFR_SBX" run --call-dir "$W/call/tmp.bwrap/{}" -- \
     "and 8 caches, tmp" "$EFR_SBX" run --call-dir "$W/call/tmp/{}" -- \
     "and 8 caches, 5 kept (keep_downloads)" "$EFR_SBX" run --call-dir "$W/call/downloads/{}" -- \
     "and 8 caches, overlay" "$EFR_SBX" run --call-dir "$W/call/kept/{}"

@@ -38,7 +38,7 @@ prepare() {
     chmod 757 "$W/trust/other"
     cp -r "$W/bin" "$W/trust/bin"
     # as_both gives the world away; what stands here stays root's.
-    LIARS=$(mktemp -d /usr/local/efr-sbx-liars.XXXXXX) || exit 1
+    LIARS=$(mktemp -d /var/lib/efr-sbx-liars.XXXXXX) || exit 1
     chmod 755 "$LIARS"
     mv "$W/trust" "$W/bin"/bwrap-* "$LIARS/"
     echo "$LIARS" >"$W/liars"
