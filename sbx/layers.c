@@ -7,9 +7,11 @@
 #include "layers.h"
 
 #include "bwrap_args.h"
+#include "caps.h"
 #include "deletes.h"
 #include "mount_util.h"
 #include "overlay.h"
+#include "seccomp.h"
 #include "util.h"
 
 #include <fcntl.h>
@@ -27,6 +29,7 @@
 #include <sys/wait.h>
 
 #define ANSWER_BYTES 1000
+#define EMPTY "mask.file"
 
 static int channel = -1;
 
@@ -59,17 +62,21 @@ static void enter(pid_t init, uint64_t mount_namespace)
 
 /* The mounts of the plan inside an overlay, outermost ones only: they come onto it. */
 struct inside {
-    int *mounts; /* owned array; O_PATH */
+    int *mounts; /* owned array; O_PATH, or -1: an empty file of ours */
     const char **paths;
     size_t count;
 };
 
-static bool is_inside_another(const struct inside *inside, const char *path)
+/* Where a path is listed; count when it is not, -1 when something above it is. */
+static ssize_t place_of(const struct inside *inside, const char *path)
 {
-    for (size_t i = 0; i < inside->count; i++)
+    for (size_t i = 0; i < inside->count; i++) {
         if (path_below(path, inside->paths[i]))
-            return true;
-    return false;
+            return -1;
+        if (strcmp(path, inside->paths[i]) == 0)
+            return (ssize_t)i;
+    }
+    return (ssize_t)inside->count;
 }
 
 static void find_inside(struct inside *inside, const struct policy *policy,
@@ -80,28 +87,50 @@ static void find_inside(struct inside *inside, const struct policy *policy,
     for (size_t i = 0; i < policy->entry_count; i++) {
         const struct policy_entry *entry = &policy->entries[i];
         if (!entry->shown || entry->kind == MOUNT_OVERLAY ||
-            !path_below(entry->path, overlay) || is_inside_another(inside, entry->path))
+            !path_below(entry->path, overlay))
             continue;
-        /* The uppermost of several mounts on one place stands for them all. */
-        if (inside->count > 0 &&
-            strcmp(inside->paths[inside->count - 1], entry->path) == 0)
+        ssize_t at = place_of(inside, entry->path);
+        if (at < 0)
             continue;
-        int fd = open_real(AT_FDCWD, entry->path, 0);
-        if (fd < 0)
+        /* The uppermost of several mounts on one place, which is the last, stands for them all. */
+        if ((size_t)at < inside->count && inside->mounts[at] >= 0)
+            (void)close(inside->mounts[at]);
+        inside->paths[at] = entry->path;
+        inside->mounts[at] = -1;
+        if ((size_t)at == inside->count)
+            inside->count++;
+        /* Bubblewrap removes the file behind a mask; the kernel moves no such mount. */
+        if (entry->kind == MOUNT_MASK && !entry->is_dir)
+            continue;
+        inside->mounts[at] = open_real(AT_FDCWD, entry->path, 0);
+        if (inside->mounts[at] < 0)
             die_errno("open %s", entry->path);
-        inside->paths[inside->count] = entry->path;
-        inside->mounts[inside->count++] = fd;
     }
 }
 
-static void move_inside(struct inside *inside)
+static void mask_file(int pool, int target, const char *path)
+{
+    CLEANUP_FD int made = openat(pool, EMPTY, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+    if (made < 0)
+        die_errno("mask of %s", path);
+    CLEANUP_FD int body = mount_clone_at(pool, EMPTY);
+    mount_attrs(
+        body, path, false,
+        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0);
+    mount_attach(body, target, path);
+}
+
+static void move_inside(struct inside *inside, int pool)
 {
     for (size_t i = 0; i < inside->count; i++) {
         CLEANUP_FD int target = open_real(AT_FDCWD, inside->paths[i], 0);
+        CLEANUP_FD int mount = inside->mounts[i];
         if (target < 0)
             die_errno("open %s", inside->paths[i]);
-        mount_attach(inside->mounts[i], target, inside->paths[i]);
-        (void)close(inside->mounts[i]);
+        if (mount >= 0)
+            mount_attach(mount, target, inside->paths[i]);
+        else
+            mask_file(pool, target, inside->paths[i]);
     }
     free(inside->mounts);
     free(inside->paths);
@@ -119,7 +148,7 @@ static void make_overlay(struct overlays *overlays, const struct policy *policy,
         return;
     find_inside(&inside, policy, entry->path);
     mount_attach(body, lower, entry->path);
-    move_inside(&inside);
+    move_inside(&inside, pool);
 }
 
 static void unmount(const char *path)
@@ -146,6 +175,21 @@ static void make_all(struct overlays *overlays, const struct policy *policy)
     (void)umask(mask);
 }
 
+/* Nothing is left to mount: while programs run in the call, this process only waits and later
+ * lists names, as pid 1 of the native backend would. */
+static void give_up_rights(const struct policy *policy)
+{
+    if (caps_keep_only(0) < 0)
+        die_errno("capabilities");
+    /* A change of capabilities clears the death signal. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        die_errno("prctl");
+    if (seccomp_enter_init(policy->init.plan->uid == 0) < 0)
+        die_errno("seccomp");
+}
+
 static void run(const struct policy *policy, pid_t init, uint64_t mount_namespace,
                 int deletes_fd) __attribute__((noreturn));
 
@@ -165,7 +209,8 @@ static void run(const struct policy *policy, pid_t init, uint64_t mount_namespac
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != launcher)
         die_errno("parent death signal");
     make_all(&overlays, policy);
-    if (send(channel, "", 1, MSG_NOSIGNAL) != 1)
+    give_up_rights(policy);
+    if (getppid() != launcher || send(channel, "", 1, MSG_NOSIGNAL) != 1)
         _exit(EFR_EXIT_SETUP);
     do
         n = recv(channel, &byte, 1, 0);

@@ -57,6 +57,22 @@ expect "its pid 1 is efr's" 0 "/proc/self/fd/* inner --policy-fd *"
 OUT=$(tr '\0' ' ' <"$CALL/result")
 expect "and the result is efr's" 0 "efr-result 1 nonce $NONCE started 1 *exit_code 0 end "
 
+sbx sh -c 'ulimit -Sn; ulimit -Hn'
+expect "the limit of open files is the caller's" 0 "$(ulimit -Sn)"$'\n'"$(ulimit -Hn)"
+# More entries than that limit has descriptors for.
+before=("${MOUNTS[@]}")
+mkdir "$W/outside/many"
+for ((i = 0; i < 120; i++)); do
+    echo x >"$W/outside/many/$i"
+    MOUNTS+=("mask $W/outside/many/$i")
+done
+(
+    ulimit -Sn 64
+    works "many places with few descriptors" sh -c '! cat "$1"/* | grep . && ulimit -Sn | grep -qx 64' _ "$W/outside/many"
+    exit "$FAILED"
+) || FAILED=1
+MOUNTS=("${before[@]}")
+
 cp "$BWRAP" "$W/bin/mine"
 ln -s "$BWRAP" "$W/bin/link"
 real=$BWRAP
