@@ -1,13 +1,15 @@
 #!/bin/bash
 # The bubblewrap backend: which bubblewrap may build a call, what pid 1 of the call notices when it
 # did not do what it was told, and the sandbox tests once more with this backend. In the CI size
-# some of them and as an ordinary user; in the long size all, and as root too.
+# some of them and as an ordinary user (one where the tests run as root); in the long size all, and
+# as root too.
 # shellcheck disable=SC1091,SC2034
 export EFR_SBX_BACKEND=bwrap
 . "$(dirname "$0")/lib.sh"
 
 # Those with a launch by a plan of lib.sh; `seccomp` has none.
-SCRIPTS="surface ordinary"
+SCRIPTS="surface ordinary grants sockets"
+[ "$(id -u)" != 0 ] || SCRIPTS=surface
 [ "${EFR_TEST_SIZE:-ci}" = long ] &&
     SCRIPTS="surface ordinary grants sockets files refusals kernel capped selftest end caches git
         terminal stages own_sockets filesystems races"
@@ -72,6 +74,23 @@ done
     exit "$FAILED"
 ) || FAILED=1
 MOUNTS=("${before[@]}")
+
+# Overlays come from outside of the call; what lies inside them comes onto them.
+C=$W/home/.cache
+mkdir -p "$C/secret" "$C/bin" "$W/layers"
+chmod 700 "$W/layers"
+for file in secret/key token bin/tool old; do echo text >"$C/$file"; done
+MOUNTS+=("overlay $C tmp" "mask $C/secret" "mask $C/token" "floor $C/bin")
+LAYERS=(layers "$W/layers" call)
+sbx sh -c 'cd "$1" && ls -A secret && cat token && echo new >new && rm old && cat new bin/tool && ls -A "$XDG_RUNTIME_DIR"
+    ! { echo x >bin/tool; } 2>/dev/null && ! { echo x >token; } 2>/dev/null' _ "$C"
+expect "a cache with masks and a floor inside" 0 $'new\ntext\nefr-sbx'
+OUT=$(cd "$C" && printf '%s ' *)
+expect "nothing of it in the real one" 0 "bin old secret token "
+OUT=$(tr '\0' ' ' <"$CALL/deletes")
+expect "what it deleted is listed" 0 "efr-deletes 1 cache $C gone old end "
+MOUNTS=("${before[@]}")
+LAYERS=()
 
 cp "$BWRAP" "$W/bin/mine"
 ln -s "$BWRAP" "$W/bin/link"
