@@ -31,6 +31,7 @@ describe("an undo that was killed", function()
       self[name] = function(_, first, ...)
         local args = table.pack(...)
         for i = 1, args.n do args[i] = unwrap(args[i]) end
+        if name == "create" and opts.full then return nil, "no space left", "ENOSPC" end
         if name == "exchange" and opts.no_swap then return nil, "no swap", "EINVAL" end
         if name == "move" and opts.far and args[1] ~= dir then return nil, "far", "EXDEV" end
         left = left - 1
@@ -108,4 +109,32 @@ describe("an undo that was killed", function()
       assert.is_true(at > 15, "only " .. at .. " writes")
     end)
   end
+
+  it("stops where the disk is full, and goes on when there is room", function()
+    w.shell("echo 1 > a; echo 1 > b; echo k > k")
+    w.call("t1", "echo 2 > a; rm b; echo n > n")
+    opts.full = true
+    local done = assert(w.undo())
+    assert.truthy(done.stopped:find("no space left", 1, true))
+    assert.equal(1, done.trashed) -- what needs no room was done
+    local now = w.look()
+    assert.equal("file 644 2\n", now.a)
+    for path in pairs(now) do assert.is_nil(path:find("efr-undo", 1, true), path) end
+    opts.full = false
+    assert.is_true(assert(w.plan()).continues)
+    done = assert(w.undo())
+    assert.is_nil(done.stopped)
+    assert.same({ a = "file 644 1\n", b = "file 644 1\n", k = "file 644 k\n" }, w.look())
+  end)
+
+  it("leaves the turn as it was when it could write nothing", function()
+    w.shell("echo 1 > a")
+    w.call("t1", "echo 2 > a")
+    opts.full = true
+    assert.truthy(assert(w.undo()).stopped)
+    opts.full = false
+    assert.is_nil(assert(w.plan()).continues)
+    assert(w.undo())
+    assert.equal("file 644 1\n", w.look().a)
+  end)
 end)

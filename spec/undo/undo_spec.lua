@@ -218,4 +218,39 @@ describe("undo", function()
     w.finish(other)
     assert(w.undo { turn_id = "t1" })
   end)
+
+  it("works for a project on another file system than efr's own", function()
+    local fs, real = w.app.ports.fs, w.project
+    w.project = ("/dev/shm/efr-undo-spec.%d"):format(w.app.ports.sys.getpid())
+    assert(fs.mkdirs(w.project .. "/d", 493))
+    w.shell("echo 1 > a; echo 2 > d/b")
+    local before = w.look()
+    w.call("t1", "echo 3 > a; rm -r d; echo n > n")
+    local done = assert(w.undo())
+    assert.same(before, w.look())
+    local kept = {}
+    for path, word in pairs(w.look(done.trash)) do kept[path:match("[^/]*$")] = word end
+    assert.equal("file 644 3\n", kept.a)
+    assert.equal("file 644 n\n", kept.n)
+    assert(fs.rmtree(w.project))
+    w.project = real
+  end)
+
+  it("runs no call whose snapshot fails, and the next one again", function()
+    w.shell("echo 1 > a")
+    local run = w.app.git.run
+    w.app.git.run = function(self, what)
+      if what.args[1] == "hash-object" then return nil, "no space left", "EFR_GIT" end
+      return run(self, what)
+    end
+    local call, err = snap.wait(w.app.snapshots.begin, w.app.snapshots, {
+      turn_id = "t1", call_id = "k", roots = { w.project }, may_skip = false,
+    })
+    assert.is_nil(call)
+    assert.truthy(err:find("no space left", 1, true))
+    w.app.git.run = run
+    w.call("t2", "echo 2 > a")
+    assert(w.undo())
+    assert.equal("file 644 1\n", w.look().a)
+  end)
 end)
