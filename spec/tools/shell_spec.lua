@@ -132,7 +132,15 @@ describe("tools.shell", function()
     }, run { outcome = "busy", output = "", setup_error = "it shows no prompt" })
     assert.equal("zsh: parse error\n[zsh could not read the command, and nothing of it ran]",
       run({ outcome = "not_started", output = "zsh: parse error\n" }).output)
-    for _, outcome in ipairs { "setup_failed", "interrupted", "wants_secret", "not_started",
+    assert.same({ output = "v\n[exit code 3, cwd /r, in the shell that ssh host started]",
+      is_error = true, exit_code = 3 }, run { outcome = "finished", output = "v\n", exit_code = 3,
+      nested = { line = "ssh host", cwd = "/r" } })
+    for outcome, words in pairs { nested = "shell is open", nested_ended = "has ended" } do
+      local result = run { outcome = outcome, output = "$ " }
+      assert.is_false(result.is_error)
+      assert.is_truthy(result.output:find("^%$ \n%[.*" .. words), result.output)
+    end
+    for _, outcome in ipairs { "too_long", "setup_failed", "interrupted", "wants_secret", "not_started",
       "exited" } do
       local result = run { outcome = outcome, output = "so far" }
       assert.is_true(result.is_error, outcome)

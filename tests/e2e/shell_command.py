@@ -186,6 +186,22 @@ follower.close()
 _, seen = turn("run stty size", mode="cautious")
 has("the size afterwards", answer(seen), "40 120\n")
 
+# ---- a shell inside the hidden one ----
+_, seen = turn("nest bash --norc", mode="cautious")
+has("a nested shell", answer(seen), "a shell is open in the hidden shell now")
+one(seen, "shell_command_left")
+_, seen = turn("nest cd / && echo in $BASH", mode="cautious")
+has("a line in it", answer(seen), "result: in /")
+has("a line in it", answer(seen), "bash\n[exit code 0, cwd /, in the shell that bash --norc started]")
+_, seen = turn("run print no", mode="cautious")
+has("a line beside it", answer(seen), "the hidden shell is busy")
+_, seen = turn("nest exit", mode="cautious")
+has("its end", answer(seen), "has ended")
+_, seen = turn("nest bash", mode="auto")
+has("auto", answer(seen), "refused this call")
+_, seen = turn("run pwd", mode="cautious")
+has("afterwards", answer(seen), "result: " + project)
+
 # ---- a client that reads nothing of a flood, and the end of the shell ----
 slow = Client(path)
 slow.start("pty.attach", {"pty_id": pty, "since_seq": 1 << 40})

@@ -91,6 +91,7 @@ local function run_options(turn, call, opts)
     forget_sudo = forget_sudo(turn, call),
     search_path = call.launch ~= "contained" and call.search_path or nil,
     timeout_ms = opts.timeout_ms,
+    nested = call.input.nested_shell or nil,
     check = call.exits and function() return exit_check.same(turn, call) end,
     on_output = call.ctx.on_output,
     token = turn.token,

@@ -2,7 +2,8 @@
 --
 -- Owns: what is typed (one fixed line, never the model's), who waits for a run, how one is stopped.
 -- (hidden/life.lua starts and ends the shell, hidden/watch.lua follows what its terminal says,
--- hidden/input.lua what a command waits for, hidden/steer.lua is for a person who looks.)
+-- hidden/input.lua what a command waits for, hidden/steer.lua is for a person who looks,
+-- hidden/nested.lua for a shell inside of this one.)
 -- Must not know: permissions, the store, what a line means. Loop thread of efrd; methods that wait
 -- run in a coroutine.
 --
@@ -19,6 +20,7 @@ local handoff = require "efr.shell.handoff"
 local input = require "efr.shell.hidden.input"
 local life = require "efr.shell.hidden.life"
 local live = require "efr.shell.live"
+local nested = require "efr.shell.hidden.nested"
 local output = require "efr.shell.output"
 local results = require "efr.shell.results"
 local steer = require "efr.shell.hidden.steer"
@@ -60,7 +62,7 @@ function M.new(opts)
   }, Hidden)
 end
 
-for _, part in ipairs { input, life, steer, watch } do
+for _, part in ipairs { input, life, nested, steer, watch } do
   for name, method in pairs(part) do Hidden[name] = method end
 end
 
@@ -166,9 +168,12 @@ function Hidden:_stopped(run, outcome)
 end
 
 local BUSY <const> = "an earlier command still runs in this conversation's shell"
+local NESTED <const> = "the shell that a call with nested_shell started is open in it, and only "
+  .. "calls with nested_shell go there"
 
 -- A shell at a prompt with nothing running, or the result that says why not.
 function Hidden:_acquire(deadline, token)
+  if self:has_nested() then return results.refusal(self.cwd, "busy", NESTED) end
   if self._run then
     local how = self:_wait(deadline, token, function() return not self._run end)
     if how == "cancelled" then return results.refusal(self.cwd, "interrupted") end
@@ -199,7 +204,7 @@ end
 -- Waits for the end of a run: until the timeout, and then as long as somebody may still answer it.
 function Hidden:_wait_end(run, opts, timeout)
   local how
-  local function over() return run.ended or run.refused end
+  local function over() return run.ended or run.refused or self:_is_open(run) end
   repeat
     how = self:_wait(self:_now_ms() + timeout, opts.token, over)
     timeout = ASK_AGAIN_MS
@@ -218,7 +223,8 @@ function Hidden:_run_locked(opts, again)
     launch = opts.launch or "direct", call = opts.call, output = output.new(),
     typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,
     line = opts.line, call_id = opts.call_id, since_us = self._ports.sys.now_us(),
-    on_wait = opts.on_wait, shell_line = opts.shell_line, manual_input = opts.manual_input,
+    nested = opts.nested, on_wait = opts.on_wait, shell_line = opts.shell_line,
+    manual_input = opts.manual_input,
   }
   local typed, err = self:_type(run, opts)
   if not typed then return self:_not_typed(opts, again, typed, err) end
@@ -226,6 +232,7 @@ function Hidden:_run_locked(opts, again)
   if how == "cancelled" then return self:_interrupt(run) end
   if run.refused and not run.ended then return self:_stopped(run, "wants_secret") end
   if how == "timeout" then return leave_running(self, run, "timeout") end
+  if not run.ended then return leave_running(self, run, "nested") end
   if run.ended == "exited" and not run.started and not again then
     -- The shell had ended at its prompt (the line before took its input away): nothing ran.
     return self:_run_locked(opts, true)
@@ -240,6 +247,7 @@ function Hidden:run(opts)
   if self._locked then return results.refusal(self.cwd, "busy", BUSY) end
   self._locked = true
   local _ <close> = setmetatable({}, { __close = function() self._locked = false end })
+  if opts.nested and self:has_nested() then return self:_run_nested(opts) end
   local result = self:_run_locked(opts)
   -- Not the first: what the shell before knew is gone.
   result.fresh = self._known > 0 and self._starts > self._known or nil

@@ -19,6 +19,7 @@ local M = {}
 ---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
 ---@field timeout_ms integer?  default 30000
 ---@field may_wait (fun(): boolean)?  asked after the timeout: whether the call waits on
+---@field nested boolean?  it starts a shell that stays, or is for the one that is open
 ---@field call_id string?  for whoever looks at the shell
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms
 ---@field on_late_end fun(result: efr.shell.RunResult)?  when a run that was left running ends
@@ -35,7 +36,7 @@ local M = {}
 
 ---@class efr.shell.RunResult
 ---@field outcome "finished"|"timeout"|"interrupted"|"not_started"|"busy"|"exited"|"setup_failed"|
----  "cut_short"|"changed"|"wants_secret"
+---  "cut_short"|"changed"|"wants_secret"|"nested"|"nested_ended"|"too_long"
 ---@field output string  text, at most about 1 MiB
 ---@field truncated boolean
 ---@field exit_code integer?
@@ -48,6 +49,7 @@ local M = {}
 ---@field pty_id string?  of the terminal, when the command goes on
 ---@field survivors integer?  processes of a line outside that could not be ended
 ---@field left_running boolean?  the command goes on in the shell; its call's files are in use
+---@field nested {line: string, cwd: string?}?  it ran in the shell that this line started
 ---@field waits efr.shell.WaitKind?  of one that goes on: what it waited for
 
 ---A line that was not run; setup_failed is the shell's here.
@@ -79,7 +81,7 @@ end
 ---A run that goes on after its caller has its answer. Waits.
 ---@param run table
 ---@param cwd string
----@param outcome "timeout"|"interrupted"|"wants_secret"
+---@param outcome "timeout"|"interrupted"|"wants_secret"|"nested"
 ---@param screen efr.shell.Screen?
 ---@return efr.shell.RunResult
 function M.running(run, cwd, outcome, screen)

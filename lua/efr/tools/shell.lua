@@ -62,8 +62,8 @@ M.schema = {
     },
     nested_shell = {
       type = "boolean",
-      description = "true when the command starts a shell that stays, such as ssh or bash. "
-        .. "Default: false. Refused in auto.",
+      description = "true when the command starts a shell that stays, such as ssh or bash, and "
+        .. "for every command that is to run in it. Default: false. Refused in auto.",
     },
     needs = NEEDS,
   },
@@ -167,7 +167,15 @@ local function smells(output)
   return false
 end
 
+-- In a shell inside of the hidden one: of another user or another machine, maybe.
+local function finished_inside(result)
+  local where = result.nested.cwd and ", cwd " .. result.nested.cwd or ""
+  return with_note(result.output, ("[exit code %d%s, in the shell that %s started]"):format(
+    result.exit_code, where, result.nested.line:match("^[^\n]*"))), result.exit_code ~= 0
+end
+
 local function finished(result, call)
+  if result.nested then return finished_inside(result) end
   local note = ("[exit code %d, cwd %s]"):format(result.exit_code, result.cwd or call.ctx.cwd)
   if result.exit_code ~= 0 and call.ctx.launch == "contained" and smells(result.output) then
     note = note .. "\n" .. (call.ctx.granted and GRANTED_NOTE or SANDBOX_NOTE)
@@ -256,6 +264,16 @@ local OUTCOMES <const> = {
     return ("[efr did not run it: %s; nothing of it ran. Call again if it is still needed: it is "
       .. "decided anew.]"):format(result.setup_error), true
   end,
+  nested = function(result)
+    return with_note(result.output, "[a shell is open in the hidden shell now. Calls with "
+      .. "nested_shell run in it, others wait until it has ended; exit ends it.]"), false
+  end,
+  nested_ended = function(result)
+    return with_note(result.output, "[the shell inside the hidden shell has ended; calls without "
+      .. "nested_shell run again]"), false
+  end,
+  too_long = fixed("[a command for a shell inside the hidden one is typed and has at most about "
+    .. "4000 bytes; this one is longer, and nothing of it ran]"),
   exited = fixed("[the hidden shell ended while the command ran; the next call starts a new one]"),
 }
 

@@ -129,6 +129,10 @@ function Watch:_on_bytes(bytes)
   end
   if not run.started or self._pending then return end
   run.output:feed(bytes)
+  if run.inner then
+    run.inner:feed(bytes)
+    if run.inner.status then self:_changed() end
+  end
   run.active, run.news = self:_now_ms(), true
 end
 
@@ -145,6 +149,7 @@ function Watch:_tick()
   end
   self:_check_end()
   self:_watch_input()
+  if run.nested then self:_changed() end
 end
 
 -- Whether an answer of the terminal would reach the program that asked: only a job that reads
