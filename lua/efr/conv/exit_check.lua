@@ -160,6 +160,11 @@ local function decide_again(turn, call)
   if decision.effect ~= call.decision.effect or decision.launch ~= call.decision.launch then
     return "how the call would run"
   end
+  -- A person may have been told of one writable part, and now it is another.
+  if call.facts.remote_code ~= probe.facts.remote_code
+    or call.facts.remote_part ~= probe.facts.remote_part then
+    return "the code that git runs"
+  end
   return difference(comparable(call.decision.exits), comparable(decision.exits), words_of_exit)
     or difference(call.facts.programs or {}, probe.facts.programs or {}, words_of_program)
 end

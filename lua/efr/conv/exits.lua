@@ -94,8 +94,10 @@ local function ask_reviewer(turn, call, decision)
   local reviewer, who = turn.app.reviewer, approvers(decision)
   if not reviewer or who.user or not who.reviewer or decision.inside == "ask" then return nil end
   local record = exit_record.record(turn, call, decision)
-  local found = turn:unless_stopped(reviewer.judge, reviewer, turn, call, record)
-  if not found then return nil end
+  -- An error of the reviewer is no verdict.
+  local ok, found = pcall(turn.unless_stopped, turn, reviewer.judge, reviewer, turn, call, record)
+  if not ok then turn.app.log:error("the reviewer failed: %s", found) end
+  if not ok or not found then return nil end
   if found.verdict ~= "allow" and found.verdict ~= "deny" then
     call.judged = found
     return nil
@@ -111,8 +113,17 @@ end
 
 local OUTCOME <const> = { allow = "run", contain = "run", ask = "ask", deny = "deny" }
 
-local function denied(turn, call, decision)
+-- The rule of the user's that refuses the call, in an exit or in what it declares.
+local function rule_of(decision)
   local cite = cite_of(decision, "denied")
+  for _, reason in ipairs(decision.reasons) do
+    if reason.effect == "deny" then cite = cite or reason.cite end
+  end
+  return cite
+end
+
+local function denied(turn, call, decision)
+  local cite = rule_of(decision)
   settle(turn, call, decision, cite and "rule" or "floor", "deny", { rule = cite })
   return "deny"
 end

@@ -41,16 +41,21 @@ local function add_root(turn, what, known, path)
   end
 end
 
--- Files that a tool writes and that lie in no root.
+local function add_uncovered(what, path)
+  for _, root in ipairs(what.roots) do
+    if is_within(path, root) then return end
+  end
+  what.uncovered[#what.uncovered + 1] = { root = path, note = "outside the project" }
+end
+
+-- Files that a tool, or a line with exits, writes and that lie in no root.
 local function add_outside(what, call)
+  if call.name == "shell" and not call.exits then return end
   for _, item in ipairs(call.requirements) do
-    local inside = item.kind ~= "write"
-    for _, root in ipairs(what.roots) do
-      inside = inside or is_within(item.path, root)
-    end
-    if not inside and call.name ~= "shell" then
-      what.uncovered[#what.uncovered + 1] = { root = item.path, note = "outside the project" }
-    end
+    if item.kind == "write" and not item.unknown then add_uncovered(what, item.path) end
+  end
+  for _, grant in ipairs(call.exits and call.exits.grants or {}) do
+    if grant.kind == "write" then add_uncovered(what, grant.path) end
   end
 end
 

@@ -94,8 +94,8 @@ STEPS[6] = function(output, failed)
   end
   return say("Done.\n\n"
     .. "- `words.sh` added 2 for each word; now it adds 1, and `test.sh` passes.\n"
-    .. "- Every command ran in the sandbox. The write to your home directory was asked about, and the"
-    .. " answer was no, so the file `~/" .. OUTSIDE .. "` does not exist.\n")
+    .. "- Every command ran in the sandbox. The write to your home directory was asked about, and"
+    .. " the answer was no, so the file `~/" .. OUTSIDE .. "` does not exist.\n")
 end
 
 ---The answer to a request, as a script of the provider `scripted` gives it.
