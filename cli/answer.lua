@@ -10,6 +10,7 @@ local async = require "efr.util.async"
 local input = require "efr.cli.view.input"
 local line = require "efr.cli.line"
 local rpc = require "efr.cli.rpc"
+local waits = require "efr.cli.view.waits"
 
 local M = {}
 
@@ -17,7 +18,8 @@ local M = {}
 local Answer = {}
 Answer.__index = Answer
 
---- @param follow table {keys, link, conversation_id, view, turn}, as it is when something is asked
+--- @param follow table {env, keys, link, conversation_id, view, turn}, as it is when something is
+---   asked
 --- @return efr.cli.answer
 function M.new(follow)
   return setmetatable({ follow = follow, line = line.new() }, Answer)
@@ -42,6 +44,9 @@ local function send(self, item)
   async.spawn(function()
     local ok, message, code = follow.link:call("input.respond", params)
     item.state = ok and "sent" or "refused"
+    if item.wait == "manual" then
+      item.call.wait, item.call.heard_ms = nil, follow.view:now()
+    end
     if not ok and code ~= "conflict" and code ~= "not_found" and code ~= rpc.LOST then
       follow.turn:note("the answer was not taken: " .. message)
     end
@@ -67,6 +72,45 @@ function Answer:ask(item)
     end
     changed(self)
   end)
+end
+
+-- Ctrl+\: takes the offer to type, or gives it back. Without either it does what it always does.
+local function on_quit(self)
+  local follow = self.follow
+  local item = waits.open(follow.turn)
+  local call = not item and waits.offered(follow.turn, follow.view:now())
+  if item and item.wait == "manual" then
+    self.line:clear()
+    waits.cancel(item)
+  elseif call then
+    waits.type_by_hand(follow.turn, call)
+  else
+    self:close()
+    follow.view:finish()
+    follow.keys:close()
+    return follow.env.ports.uv.kill(follow.env.ports.sys.getpid(), "sigquit")
+  end
+  changed(self)
+end
+
+--- Ctrl+\ is caught from the first offer on.
+function Answer:offer()
+  if self.signal or not waits.offered(self.follow.turn, self.follow.view:now()) then
+    return
+  end
+  self.signal = assert(self.follow.env.ports.uv.new_signal())
+  self.signal:start("sigquit", function()
+    on_quit(self)
+  end)
+end
+
+--- Gives everything back.
+function Answer:close()
+  self.line:clear()
+  if self.signal then
+    self.signal:close()
+    self.signal = nil
+  end
 end
 
 --- Nothing is asked: keys go back to the terminal, or nowhere while a secret may still be typed.

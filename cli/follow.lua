@@ -117,6 +117,7 @@ function Follow:_ask()
   if question and question.sent then
     question = nil
   end
+  self.answer:offer()
   local asked = question or waits.open(self.turn)
   if asked == self.asked and not (not asked and self.answer:is_over()) then
     return
@@ -309,6 +310,7 @@ function M.run(env, link, sent)
   self:_subscribe()
   local how, message, code, data = self.done:get()
   self.view:finish()
+  self.answer:close()
   if self.keys then
     self.keys:close()
   end

@@ -3,11 +3,13 @@
 -- Pure; runs in `efr`.
 
 local changes = require "efr.cli.view.changes"
+local waiting = require "efr.cli.view.input"
 local notes_of = require "efr.cli.view.notes"
 local rows = require "efr.cli.view.rows"
 local status = require "efr.cli.view.status"
 local summary = require "efr.cli.view.summary"
 local surface = require "efr.cli.view.surface"
+local waits = require "efr.cli.view.waits"
 
 local M = {}
 
@@ -88,7 +90,11 @@ function M.running_rows(call, ctx, context)
   if shown < #lines then
     out[#out + 1] = { { ("    (%d more lines)"):format(#lines - shown), "muted" } }
   end
-  return rows.extend(out, tail_rows(call.tail, ctx.cols))
+  rows.extend(out, tail_rows(call.tail, ctx.cols))
+  if ctx.answers and waits.is_offered(call, ctx.now_ms) then
+    out[#out + 1] = { { "  " }, { rows.cut(waiting.OFFER, ctx.cols - 2), "muted" } }
+  end
+  return out
 end
 
 local function setup_error(call)

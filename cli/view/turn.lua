@@ -227,16 +227,18 @@ function on.tool_call_started(self, event, now_ms)
     input = event.input,
     state = "running",
     started_ms = now_ms,
+    heard_ms = now_ms,
+    manual = event.manual_input == true,
     contained = type(event.launch) == "table" and event.launch.kind == "contained",
     denied = question and question.state ~= "allowed" or nil,
   })
   self.activity = { kind = "running", detail = event.tool }
 end
 
-function on.tool_call_output_updated(self, event)
+function on.tool_call_output_updated(self, event, now_ms)
   local call = self.calls[event.call_id]
   if call then
-    call.tail = event.tail
+    call.tail, call.heard_ms = event.tail, now_ms
   end
 end
 

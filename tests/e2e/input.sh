@@ -10,6 +10,8 @@ import getpass, hashlib, sys
 what = sys.argv[1]
 if what == "hidden":
     print("sum", hashlib.sha256(getpass.getpass("Vault password: ").encode()).hexdigest()[:12])
+elif what == "silent":
+    print("it is", input().upper())
 else:
     print("it is", input("Go on? [y/N] ").upper())
 EOF
@@ -59,6 +61,27 @@ keys Enter
 see 'it is YES'
 see 'answer sent'
 see 'done in'
+
+# A command that is silent for 10 s: Ctrl+\ opens a line, another gives it back, and what is typed arrives.
+if [[ $size == long ]]; then
+    mark
+    type_line ', ask silent'
+    see 'y allow'
+    keys y
+    see 'no output for 10 s; press Ctrl.. to type'
+    keys 'C-\'
+    see 'type the input and press Enter, or Ctrl.. to cancel'
+    keys -l 'by hand'
+    keys 'C-\'
+    see 'the input was not sent'
+    mark
+    keys 'C-\'
+    see 'type the input and press Enter, or Ctrl.. to cancel'
+    type_line 'in blind'
+    see 'it is IN BLIND'
+    see 'done in'
+    lacks "$(plain <"$T/screen")" 'by hand' 'the terminal'
+fi
 
 # Nothing of the password is kept: no event, no recording, no log.
 type_line 'print over-$((1+1))'
