@@ -69,13 +69,13 @@ if [[ $size == long ]]; then
     see 'y allow'
     keys y
     see 'no output for 10 s; press Ctrl.. to type'
-    keys 'C-\'
+    keys "C-\\"
     see 'type the input and press Enter, or Ctrl.. to cancel'
     keys -l 'by hand'
-    keys 'C-\'
+    keys "C-\\"
     see 'the input was not sent'
     mark
-    keys 'C-\'
+    keys "C-\\"
     see 'type the input and press Enter, or Ctrl.. to cancel'
     type_line 'in blind'
     see 'it is IN BLIND'
