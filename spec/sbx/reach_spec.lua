@@ -8,7 +8,7 @@ local reach = require "efr.sbx.reach"
 describe("sbx.reach", function()
   local uv, native = require "luv", require "efr.reach"
   local limit = reach.LIMIT_MS
-  local asked, write_ends, now, dead
+  local asked, write_ends, now, dead, mounts
 
   local function wait(fn)
     local out
@@ -21,7 +21,10 @@ describe("sbx.reach", function()
   -- A place "...dead" answers never while dead is true.
   local function new()
     asked, write_ends, now, dead = {}, {}, 1, true
-    return reach.new({ uv = uv, sys = { mono_us = function() return now end }, reach = { ask = function(paths, seconds)
+    mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:9 / /far rw - nfs4 host:/x rw\n"
+    local fs = { read_file = function() return mounts end }
+    local sys = { mono_us = function() return now end }
+    return reach.new({ uv = uv, fs = fs, sys = sys, reach = { ask = function(paths, seconds)
       asked[#asked + 1] = paths:gsub("%z", " ")
       local before = dead and paths:match("^(.-)[^%z]*dead%z")
       if not before then return native.ask(paths, seconds) end
@@ -54,6 +57,28 @@ describe("sbx.reach", function()
     assert.equal(2, #asked)
     assert.is_true(wait(function() return r:answers({}) end))
     assert.equal(2, #asked)
+  end)
+
+  it("asks only where a mount could have a server", function()
+    local r = new()
+    mounts = mounts:match("[^\n]*\n")
+    assert.is_true(wait(function() return r:answers({ "/", "dead" }) end))
+    assert.same({}, asked)
+    mounts = nil
+    assert.is_nil((wait(function() return r:answers({ "dead" }) end)))
+    assert.equal(1, #asked)
+  end)
+
+  it("takes an answer that lay there while the loop was busy", function()
+    local r = new()
+    local ask = r.ports.reach.ask
+    r.ports.reach.ask = function(...)
+      local fd = ask(...)
+      local over = uv.hrtime() + 2 * reach.LIMIT_MS * 1000000
+      while uv.hrtime() < over do end
+      return fd
+    end
+    assert.is_true(wait(function() return r:answers({ "/", "/tmp" }) end))
   end)
 
   it("names the place that does not answer, and does not wait for it twice", function()

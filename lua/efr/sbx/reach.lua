@@ -4,21 +4,29 @@
 -- Runs in efrd and efr on the loop thread; answers waits.
 --
 -- Policy: a project or write root can lie on a network or FUSE mount whose server is gone, and then
--- a look at it ends never. All places of a call are looked at in a process, with a limit, and the
--- first that does not answer refuses the call by its name. For a while it is known as dead: nobody
--- waits for it, and the port efr.fs that install() gives fails there at once, whoever asks. What
--- answered is believed for a few seconds; a mount that dies just then holds the loop, as it would
--- any program.
+-- a look at it ends never. Where every mount is of a local kind nothing is asked. Else all places of
+-- a call are looked at in a process, with a limit, and the first that does not answer refuses the
+-- call by its name. For a while it is known as dead: nobody waits for it, and the port efr.fs that
+-- install() gives fails there at once, whoever asks. What answered is believed for a few seconds; a
+-- mount that dies just then holds the loop, as it would any program.
 
 local async = require "efr.util.async"
 local paths = require "efr.perm.paths"
 
 local M = {}
 
-M.LIMIT_MS = 2000 ---@type integer
+M.LIMIT_MS = 3000 ---@type integer
 M.BELIEVED_US = 5000000 ---@type integer  how long an answer counts
 M.DEAD_US = 30000000 ---@type integer  how long one that failed to come counts
 local MAX_KNOWN <const> = 1024
+local MOUNTINFO_MAX <const> = 4 * 1024 * 1024
+
+-- Kinds of mounts that answer without a server (proc(5), mountinfo: the word behind " - ").
+local LOCAL <const> = {}
+for kind in ([[bcachefs binfmt_misc bpf btrfs cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs
+  erofs exfat ext2 ext3 ext4 f2fs fusectl hugetlbfs iso9660 jfs mqueue nilfs2 nsfs ntfs3 overlay proc
+  pstore ramfs reiserfs rootfs securityfs selinuxfs squashfs sysfs tmpfs tracefs udf vfat xfs zfs]])
+  :gmatch("%S+") do LOCAL[kind] = true end
 
 local LOOKS <const> = {
   "read_file", "read_real", "stat", "lstat", "realpath", "readlink", "readdir", "check_private_dir",
@@ -27,7 +35,19 @@ local LOOKS <const> = {
 local Reach = {}
 Reach.__index = Reach
 
--- Asks, and waits for the answers or the limit. nil, the place, "EFR_TIMEOUT": it is dead.
+-- Whether a server could keep a look waiting; what cannot be read is not known.
+local function has_servers(fs)
+  local info = fs.read_file("/proc/self/mountinfo", MOUNTINFO_MAX)
+  if not info then return true end
+  for kind in info:gmatch(" %- (%S+) ") do
+    if not LOCAL[kind] then return true end
+  end
+  return false
+end
+
+-- Asks, and waits for the answers or the limit. nil, the place, "EFR_TIMEOUT": it is dead. The loop
+-- calls timers before it reads, so after a long pause of its own an answer may lie there unread:
+-- the limit is over one round later.
 local function ask(self, list)
   local seconds = M.LIMIT_MS // 1000 + 1
   local fd, err, code = self.ports.reach.ask(table.concat(list, "\0") .. "\0", seconds)
@@ -35,7 +55,10 @@ local function ask(self, list)
   local pipe, count = self.ports.uv.new_pipe(false), 0
   pipe:open(fd)
   local all = async.await(function(resume)
-    local stop = self.timer(M.LIMIT_MS, function() resume(false) end)
+    local stop
+    stop = self.timer(M.LIMIT_MS, function()
+      stop = self.timer(1, function() resume(false) end)
+    end)
     pipe:read_start(function(_, bytes)
       count = count + #(bytes or "")
       if bytes and count < #list then return end
@@ -95,8 +118,10 @@ function Reach:answers(places, others)
       listed[path] = true
     end
   end
-  local ok, err = ask_all(self, list)
-  if not ok then return nil, err, "EFR_SANDBOX" end
+  if #list > 0 and has_servers(self.ports.fs) then
+    local ok, err = ask_all(self, list)
+    if not ok then return nil, err, "EFR_SANDBOX" end
+  end
   for _, path in ipairs(places) do
     if self.dead[path] then return nil, M.words(path), "EFR_SANDBOX" end
   end
@@ -133,7 +158,7 @@ function M.words(path)
   return ("%s does not answer (a mount whose server is gone?)"):format(path)
 end
 
----@param ports {reach: table, uv: table, sys: table}
+---@param ports {reach: table, uv: table, sys: table, fs: table}
 ---@return table reach
 function M.new(ports)
   local function timer(ms, fn)
