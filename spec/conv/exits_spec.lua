@@ -198,7 +198,7 @@ describe("conv.exits", function()
   it("explains an asked call with the effect and the launch that count", function()
     local w = start("sudo ls")
     local data = w.app.decisions:get(w.id)
-    assert.same({ "ask", "outside", "privilege" },
+    assert.same({ "ask", "unsandboxed", "privilege" },
       { data.effect, data.launch, data.exits[1].kind })
   end)
 end)

@@ -55,6 +55,13 @@ is 'len([x for x in o["events"] if x["kind"] == "approval_requested"])' 1
 is 'e["tool_call_started"]["launch"]["kind"]' unsandboxed
 equals "$(cat ~/ran)" $'-k\ntrue' 'what ran outside'
 rm ~/ran
+if [[ $(id -u) == 0 && -x /usr/bin/sudo ]]; then
+    mv ~/bin/sudo ~/bin/sudo.own
+    ask allow 'sudo -k; sudo true'
+    is 'len([x for x in o["events"] if x["kind"] == "approval_requested"])' 1
+    contains "$(output)" 'exit code 0' 'the real sudo'
+    mv ~/bin/sudo.own ~/bin/sudo
+fi
 ask allow 'sudo -v && ./helper'
 is '"approval_requested" in e, e["tool_call_completed"]["refusal"]["kind"]' "(False, 'floor')"
 contains "$(value 'e["tool_call_completed"]["refusal"]["reason"]')" 'must run alone'

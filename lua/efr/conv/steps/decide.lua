@@ -173,10 +173,11 @@ local function input_of(turn, call)
 end
 
 local function remember(turn, call, input, effect)
+  local launch = launch_of(turn, call, effect) or "none"
   local kept, message = turn.app.decisions:add({
     call_id = call.id, conversation_id = turn.conv.id, decision = call.decision, input = input,
     line = call.name == "shell" and call.input.command or nil, effect = effect,
-    launch = launch_of(turn, call, effect) or "none",
+    launch = launch == "outside" and "unsandboxed" or launch, -- the protocol's word
   })
   if not kept then
     turn.app.log:error("call %s: its decision cannot be explained later: %s", call.id, message)
