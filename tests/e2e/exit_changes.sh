@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The second check of a call that leaves the sandbox: between the question and the start a file, a link, a program, a
-# script, PATH's first hit, a remote, a socket, a directory or a rule changes. The call then does not run, its result
+# script, PATH's first hit, a remote, git's code, a socket, a directory or a rule changes. The call then does not run, its result
 # says what changed, and the next call of the same line is asked about anew. Each with a control run in which
 # nothing changes. Not covered: changes after the start.
 # Also as root.
@@ -76,6 +76,16 @@ refused "git -C $P remote set-url origin $T/evil.git" 'git push -q origin main' 
 git remote set-url origin "$T/good.git"
 runs 'git push -q origin main'
 contains "$(git -C "$T/good.git" branch)" main 'the control'
+
+# What git runs on the way to it, where a sandboxed command could have written that.
+: >helper.sh
+: >other.sh
+git config --global credential.helper "$P/helper.sh"
+ask deny 'git push -q origin main'
+contains "$(value 'e["approval_requested"]["reasons"]')" 'git runs .*/p/helper.sh, which a sandboxed command can write'
+is 'e["approval_requested"]["exit"]["user_only"]' True
+refused "git config --global credential.helper $P/other.sh" 'git push -q origin main' 'the code that git runs changed'
+rm ~/.gitconfig
 
 # A socket.
 listen() {
