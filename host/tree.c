@@ -30,7 +30,7 @@
     (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM |    \
      IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 #define EVENT_BYTES 16384
-#define DEPTH_MAX 512
+#define DEPTH_MAX 128 /* each level holds a descriptor */
 #define NS_PER_S 1000000000LL
 /* A change within the same step of the kernel's clock leaves the times as they were. */
 #define SLACK_NS (50 * 1000000LL)

@@ -155,6 +155,16 @@ describe("store.snapshot_root", function()
     assert.equal(first, take())
   end)
 
+  it("is not held up by folders in folders, however deep", function()
+    place.shell("p=.; i=0; while [ $i -lt 20 ]; do p=$p/build; i=$((i+1)); done; mkdir -p $p; echo x > $p/x; "
+      .. "p=.; i=0; while [ $i -lt 200 ]; do p=$p/d; i=$((i+1)); done; mkdir -p $p; echo x > $p/x; echo y > y")
+    local found, left = content(take()), 0
+    for _, word in pairs(found) do left = left + (word == "left P" and 1 or 0) end
+    assert.equal(2, left)
+    assert.equal("file 644 y\n", found.y)
+    assert.equal(take(), take())
+  end)
+
   it("says when a root has too many files", function()
     place.shell("i=0; while [ $i -lt 400 ]; do : > f$i; i=$((i+1)); done")
     local tree, err, code = snap.wait(root.take, root, false)

@@ -105,7 +105,10 @@ end
 
 -- Whether nothing runs or waits, nobody listens, and there is nothing that only memory knows.
 local function is_quiet(self)
-  if self:is_busy() or self.closed or self.appending > 0 or self.left_behind then return false end
+  if self:is_busy() or self.closed or self.appending > 0 or self.left_behind or self.held
+  then
+    return false
+  end
   for _, part in ipairs({ self.listeners, self.approvals, self.surface_questions,
     self.quarantined }) do
     if next(part) ~= nil then return false end
@@ -132,6 +135,7 @@ local function rest(self)
   self.history:drop()
   self:look_quiet()
   self.app.guard:rest()
+  if self.app.snapshots then self.app.snapshots:rest() end
   if self.app.snapshots and self.app.conversations:counts().running == 0 then
     self.app.snapshots:rest()
   end

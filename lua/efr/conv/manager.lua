@@ -374,10 +374,17 @@ function Manager:hold(conversation_id, turn_id)
   if conv:is_busy() then
     return nil, "a turn of this conversation runs; wait for it or stop it", "conflict"
   end
+  local shell = self.app.shells:of_conversation(conversation_id)
+  local status = shell and shell:status()
+  if status and status.state == "running" then
+    return nil, "a command of this conversation still runs in its hidden shell; see: efr shell",
+      "conflict"
+  end
   conv.held = true
   return function()
     conv.held = nil
     conv:kick()
+    conv:look_quiet()
   end
 end
 

@@ -111,6 +111,14 @@ local function launcher_missing(turn, call)
   return ("[the sandbox could not start: %s; nothing of it ran]"):format(why)
 end
 
+---Begins with the first snapshot of the project while the model still thinks.
+---@param turn efr.Turn
+function M.warm(turn)
+  local snapshots, root = turn.app.snapshots, turn.project_root
+  root = snapshots and root and turn.app.ports.fs.realpath(root)
+  if root and not turn.app.git:why_not(root) then snapshots:warm(root) end
+end
+
 ---The trees before a call.
 ---@param turn efr.Turn
 ---@param call table

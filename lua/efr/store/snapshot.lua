@@ -165,6 +165,17 @@ function Snapshots:enabled()
   return self.config:get("snapshot.enabled") == true
 end
 
+---Makes the first snapshot of a root in the background, so that its first call waits less.
+---@param path string  real
+function Snapshots:warm(path)
+  local root = self:enabled() and self:root(path)
+  if not root or root.tree_id or root.busy then return end
+  async.spawn(function()
+    local tree, err = root:alone(root.take, root, false)
+    if not tree then self.log:info("first snapshot of %s: %s", path, err) end
+  end)
+end
+
 -- Around a call -----------------------------------------------------------------------------------
 
 -- Everybody who runs in the root gets a row that ends at this tree, when it changed, and a new one.
@@ -412,6 +423,13 @@ function Snapshots:rest()
     end
   end
   self.order = order
+end
+
+---Lets go of the walks and watches of roots in which nothing runs; a file keeps the walks.
+function Snapshots:rest()
+  for _, root in pairs(self.roots) do
+    if not root.busy and #root.active == 0 then root:close() end
+  end
 end
 
 ---Keeps what makes the next start quick.

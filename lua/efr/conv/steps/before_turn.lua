@@ -9,6 +9,7 @@ local machine = require "efr.conv.machine"
 local prompt = require "efr.conv.prompt"
 local scratch = require "efr.conv.scratch"
 local settings = require "efr.conv.settings"
+local snapshots = require "efr.conv.snapshots"
 local time = require "efr.util.time"
 
 local M = {}
@@ -186,6 +187,7 @@ function M.run(turn)
     turn:add_message("user", { { kind = "text", text = text } })
     return nil
   end
+  snapshots.warm(turn)
   follow_user(turn)
   turn:add_message("user", {
     { kind = "text", text = turn.app.ports.text.clean(live_state(turn)) },
