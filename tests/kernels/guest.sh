@@ -60,6 +60,11 @@ for name in "${names[@]}"; do
     run "sbx.$name" bash "tests/sbx/$name.sh"
 done
 
+# The other backend where a profile denies capabilities: by name, or with all tests.
+if [[ -z $wanted || ,${wanted#efr.tests=}, == *,apparmor,* ]] && [[ $(uname -r) == 6.12* ]]; then
+    run "bubblewrap under AppArmor" bash tests/kernels/apparmor.sh
+fi
+
 printf 'guest: %d checks in %d tests, %d tests failed, %d s\n' "$passed" "$tests" "$failed" "$SECONDS"
 ((failed == 0)) && echo 'guest: all passed'
 sync
