@@ -6,7 +6,7 @@
 export EFR_SBX_BACKEND=bwrap SBX_WHO=user
 . "$(dirname "$0")/../sbx/lib.sh"
 kernels=$(cd "$(dirname "$0")" && pwd)
-as_user=(setpriv --reuid=$ORDINARY_UID --regid=$ORDINARY_UID --clear-groups)
+as_user=(setpriv --reuid="$ORDINARY_UID" --regid="$ORDINARY_UID" --clear-groups)
 mounts() { "${as_user[@]}" bwrap --unshare-user --cap-add ALL --bind / / unshare --mount true 2>&1; }
 if [ -z "${SBX_INNER:-}" ]; then
     mountpoint -q /sys/kernel/security || mount -t securityfs securityfs /sys/kernel/security || exit 1
