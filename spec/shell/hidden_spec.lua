@@ -168,6 +168,19 @@ describe("hidden shell", function()
     assert.same({ "shell_started", "cwd_changed", "shell_exited", "shell_started" }, kinds)
   end))
 
+  it("starts a new shell when one was killed at its prompt", with({}, function(world)
+    finished(world, "mkdir d; cd d; x=1")
+    local first = world:shell():pid()
+    for _, signal in ipairs { 9, 15, 1 } do
+      local pid = world:shell():pid()
+      shells.ports.sys.kill(pid, signal)
+      local result = run(world, "echo $PWD:$x-")
+      assert.equal(world.home .. "/d:-\n", result.output)
+      assert.is_true(result.fresh or signal == 15)
+    end
+    assert.is_true(first ~= world:shell():pid())
+  end))
+
   it("has its environment", with({ rc = "export PAGER=less EDITOR=vi" }, function(world)
     local env = finished(world, "env")
     assert.truthy(env:find("\nEFR_HIDDEN_SHELL=1\n"))
