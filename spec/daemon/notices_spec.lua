@@ -52,6 +52,18 @@ describe("daemon.notices", function()
       .. "efr: approval waiting: fix the test: rm x\n", files["/run/notices/pts-3"])
   end)
 
+  it("tells of a command that was left in the hidden shell", function()
+    row { kind = "shell_command_left", line = "x" }
+    row { kind = "shell_command_input_changed", input = "visible" }
+    row { kind = "shell_command_input_changed", input = "none" }
+    row { kind = "shell_command_ended", exit_code = 3 }
+    row { kind = "shell_command_ended" }
+    assert.equal("efr: a command in the hidden shell waits for input: fix the test; efr shell\n"
+      .. "efr: the command left in the hidden shell ended (exit 3): fix the test\n"
+      .. "efr: the command left in the hidden shell ended: fix the test\n",
+      files["/run/notices/pts-3"])
+  end)
+
   it("tells each error of the settings once, and what waits for a restart", function()
     local path = "/run/notices/pts-4"
     self:settings("config.toml has an error; the old settings stay: line 1", {}, 100)

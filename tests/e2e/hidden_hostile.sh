@@ -25,7 +25,7 @@ local hostile = {
   "printf '\\e]2;'; head -c 1048576 /dev/zero | tr '\\0' t; printf '\\a'",
   -- Questions whose answers come when nobody reads them any more.
   "stty raw -echo; printf '\\e[c\\e[6n\\e]10;?\\a\\e[>c\\e[5n%.0s' $(seq 200)",
-  "head -c 3000000 /dev/urandom",
+  "head -c 300000 /dev/urandom",
 }
 return function(request)
   local last = request.messages[#request.messages]

@@ -1,6 +1,6 @@
 -- One line for a terminal that does not follow its conversation: a turn ended, an approval waits,
--- a restart dropped a prompt, the settings have an error. The plugin shows the file at the next
--- prompt.
+-- a command left in the hidden shell waits or has ended, a restart dropped a prompt, the settings
+-- have an error. The plugin shows the file at the next prompt.
 -- Also keeps who follows what. Knows nothing of the wire. Main thread of efrd.
 local M = {}
 
@@ -81,6 +81,18 @@ local EVENTS <const> = {
   approval_requested = function(conversation, event)
     return ("efr: approval waiting: %s: %s"):format(title_of(conversation), event.summary)
   end,
+  shell_command_input_changed = function(conversation, event)
+    if event.input == "none" then
+      return nil
+    end
+    return "efr: a command in the hidden shell waits for input: " .. title_of(conversation),
+      "; efr shell"
+  end,
+  shell_command_ended = function(conversation, event)
+    local how = event.exit_code and (" (exit %d)"):format(event.exit_code) or ""
+    return ("efr: the command left in the hidden shell ended%s: %s"):format(how,
+      title_of(conversation))
+  end,
 }
 
 local Notices = {}
@@ -126,8 +138,12 @@ function Notices:on_row(row)
   end
   local conversation = self.query:conversation(row.conversation_id)
   local tty = conversation and conversation.tty
-  if tty and not self.followers:has(row.conversation_id, tty) then
-    self:write(tty, words(conversation, row.event))
+  if not tty or self.followers:has(row.conversation_id, tty) then
+    return
+  end
+  local text, tail = words(conversation, row.event)
+  if text then
+    self:write(tty, text, tail)
   end
 end
 
