@@ -122,6 +122,9 @@ git commit -qm sub
 project "$HOME/super"
 inside 'cd libs/sub; git checkout -q -B work; echo s >in-sub; git add -A; git commit -qm in-sub; cd ../..; git add -A; git commit -qm moved; git submodule status; git submodule foreach -q git status --porcelain'
 clean
+# Settings are replaced by a rename, which a pin refuses: docs/adr/git-settings-read-for-pins.md.
+refused 'an update of a submodule' 'git submodule update'
+inside 'git -C libs/sub checkout -q "$(git rev-parse HEAD:libs/sub)"; git -C libs/sub checkout -q work'
 refused 'the config of a submodule' 'git -C libs/sub config core.pager x'
 refused 'a hook of a submodule' 'echo x >.git/modules/libs/sub/hooks/pre-commit'
 refused 'renaming the git directory of a submodule' 'mv .git/modules/libs/sub/hooks .git/modules/libs/sub/h'
