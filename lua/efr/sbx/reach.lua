@@ -4,8 +4,8 @@
 -- Runs in efrd and efr on the loop thread; answers waits.
 --
 -- Policy: a project or write root can lie on a network or FUSE mount whose server is gone, and then
--- a look at it ends never. Where every mount is of a local kind nothing is asked. Else all places of
--- a call are looked at in a process, with a limit, and the first that does not answer refuses the
+-- a look at it ends never. Where every mount is of a local kind nothing is asked. Else all places
+-- of a call are looked at in a process, with a limit, and the first that does not answer refuses the
 -- call by its name. For a while it is known as dead: nobody waits for it, and the port efr.fs that
 -- install() gives fails there at once, whoever asks. What answered is believed for a few seconds; a
 -- mount that dies just then holds the loop, as it would any program.
@@ -23,9 +23,11 @@ local MOUNTINFO_MAX <const> = 4 * 1024 * 1024
 
 -- Kinds of mounts that answer without a server (proc(5), mountinfo: the word behind " - ").
 local LOCAL <const> = {}
-for kind in ([[bcachefs binfmt_misc bpf btrfs cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs
-  erofs exfat ext2 ext3 ext4 f2fs fusectl hugetlbfs iso9660 jfs mqueue nilfs2 nsfs ntfs3 overlay proc
-  pstore ramfs reiserfs rootfs securityfs selinuxfs squashfs sysfs tmpfs tracefs udf vfat xfs zfs]])
+for kind in ([[
+  bcachefs binfmt_misc bpf btrfs cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs
+  erofs exfat ext2 ext3 ext4 f2fs fusectl hugetlbfs iso9660 jfs mqueue nilfs2 nsfs ntfs3
+  overlay proc pstore ramfs reiserfs rootfs securityfs selinuxfs squashfs sysfs tmpfs tracefs
+  udf vfat xfs zfs]])
   :gmatch("%S+") do LOCAL[kind] = true end
 
 local LOOKS <const> = {
