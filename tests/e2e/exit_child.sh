@@ -9,6 +9,8 @@ new_home
 config auto
 . "$(dirname "$0")/lib_exits.sh"
 exits_model
+export EFR_RUNTIME_DIR=$T/rt
+run=$EFR_RUNTIME_DIR
 mkdir -p ~/bin
 # A sudo of the test's own: asks on the terminal where a password is wanted, else leaves processes behind.
 cat >~/bin/sudo <<'EOT'
@@ -29,7 +31,7 @@ stay)
     setsid sh -c 'echo $$ >>"$HOME/pids"; exec sleep 902' &
     sh -c 'trap "" INT; echo $$ >>"$HOME/pids"; sleep 903'
     ;;
-env) printf 'state [%s] scratch [%s] hidden [%s]\n' "$STATE" "${SCRATCH##*/efr/}" "$EFR_HIDDEN_SHELL" ;;
+env) printf 'runtime [%s] ' "$EFR_RUNTIME_DIR" && printf 'state [%s] scratch [%s] hidden [%s]\n' "$STATE" "${SCRATCH##*/efr/}" "$EFR_HIDDEN_SHELL" ;;
 esac
 EOT
 chmod 755 ~/bin/sudo
@@ -54,6 +56,7 @@ gone
 
 # Of the sandbox's state nothing is there, nor an alias of the user's.
 ask allow 'sudo env'
+contains "$(output)" "runtime .$EFR_RUNTIME_DIR. state" 'the roots of this efr'
 contains "$(output)" 'state \[\] scratch \[scratch/.*\] hidden \[1\]'
 
 # An interrupt ends it, also a part that ignores SIGINT and one with a session of its own.

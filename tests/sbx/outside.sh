@@ -16,6 +16,7 @@ call() {
     CALL=$W/call/$RANDOM$RANDOM
     mkdir -m 700 "$CALL"
     printf '%s' "$1" >"$CALL/line"
+    printf '%s\0' FROM_EFR "two words" >"$CALL/environment"
     cp "$W/bin/efr-outside.zsh" "$CALL/outside.zsh"
     printf '%s\0' efr-outside 1 nonce "$NONCE" shell "$(command -v zsh)" end >"$CALL/outside"
 }
@@ -41,6 +42,8 @@ expect "a line" 3 "$W/project *"
 same "its exit code is in the result" "$(field exit_code)" 3
 same "with the nonce" "$(field nonce)" "$NONCE"
 [ -e "$CALL/started" ] && ok "it started" || bad "it started"
+outside 'print -r -- "[$FROM_EFR][$_efr_name]"'
+expect "with what efrd gives it" 0 "?two words???"
 MARK=marked outside 'print -r -- $MARK; echo x >"$HOME/written"'
 expect "with the environment of its caller" 0 "marked"
 same "and the user's rights" "$(cat "$HOME/written")" x

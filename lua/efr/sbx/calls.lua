@@ -112,13 +112,27 @@ local function make_call_dir(self, opts)
   return dir
 end
 
+-- The roots of this efr, where they are not the usual ones: a line outside may use `efr`.
+local ROOTS <const> = {
+  "EFR_HOME", "EFR_CONFIG_DIR", "EFR_DATA_DIR", "EFR_STATE_DIR", "EFR_RUNTIME_DIR",
+}
+
+local function roots_of(env)
+  local fields = {}
+  for _, name in ipairs(ROOTS) do
+    local value = env[name]
+    if value and value ~= "" then fields[#fields + 1] = name .. "\0" .. value .. "\0" end
+  end
+  return table.concat(fields)
+end
+
 -- What `efr-sbx outside` reads: docs/protocol.md, "A line outside".
 local function write_outside(self, opts, call)
   local ports = self.app.ports
   local zsh, err, code = describe.find_zsh(ports.fs)
   if not zsh then return nil, err, code end
   local files = {
-    line = opts.line,
+    line = opts.line, environment = roots_of(self.app.env),
     ["outside.zsh"] = assert(ports.assets.get("zsh/efr-outside.zsh"), "no shell is embedded"),
     outside = table.concat({ "efr-outside", "1", "nonce", call.nonce, "shell", zsh, "end", "" },
       "\0"),
