@@ -1,7 +1,7 @@
--- Snapshots before and after a call, beside `git status` and `git stash create` on the same tree: a call
--- that changed nothing (the watch stands for the walk, and a walk each time), and one that changed 10
--- files; the first snapshot of all; how the store grows over 100 turns. Sizes: 1000 and 50000 files, or
--- those that are given. Usage: efr-lua tests/bench/snapshot.lua [FILES]...
+-- Snapshots before and after a call, beside `git status` and `git stash create` on the same tree:
+-- a call that changed nothing (the watch stands for the walk, and a walk each time), and one that
+-- changed 10 files; the first snapshot of all; how the store grows over 100 turns. Sizes: 1000 and
+-- 50000 files, or those that are given. Usage: efr-lua tests/bench/snapshot.lua [FILES]...
 package.path = (os.getenv("EFR_SOURCE") or ".") .. "/?.lua;" .. package.path
 dofile((os.getenv("EFR_SOURCE") or ".") .. "/spec/helper.lua")
 local snap = require "spec.support.snap"

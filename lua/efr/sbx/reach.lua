@@ -3,12 +3,12 @@
 -- Must not know: what the places are for.
 -- Runs in efrd and efr on the loop thread; answers waits.
 --
--- Policy: a project or write root can lie on a network or FUSE mount whose server is gone, and then
--- a look at it ends never. Where every mount is of a local kind nothing is asked. Else all places
--- of a call are looked at in a process, with a limit, and the first that does not answer refuses the
--- call by its name. For a while it is known as dead: nobody waits for it, and the port efr.fs that
--- install() gives fails there at once, whoever asks. What answered is believed for a few seconds; a
--- mount that dies just then holds the loop, as it would any program.
+-- Policy: a project or write root can lie on a network or FUSE mount whose server is gone, and
+-- then a look at it ends never. Where every mount is of a local kind nothing is asked. Else all
+-- places of a call are looked at in a process, with a limit, and the first that does not answer
+-- refuses the call by its name. For a while it is known as dead: nobody waits for it, and the port
+-- efr.fs that install() gives fails there at once, whoever asks. What answered is believed for a
+-- few seconds; a mount that dies just then holds the loop, as it would any program.
 
 local async = require "efr.util.async"
 local paths = require "efr.perm.paths"
