@@ -85,9 +85,9 @@ local function on_quit(self)
   elseif call then
     waits.type_by_hand(follow.turn, call)
   else
-    self:close()
+    local flush = self:close()
     follow.view:finish()
-    follow.keys:close()
+    follow.keys:close(flush)
     return follow.env.ports.uv.kill(follow.env.ports.sys.getpid(), "sigquit")
   end
   changed(self)
@@ -105,12 +105,14 @@ function Answer:offer()
 end
 
 --- Gives everything back.
+--- @return boolean flush unread keys may be a secret typed again
 function Answer:close()
   self.line:clear()
   if self.signal then
     self.signal:close()
     self.signal = nil
   end
+  return self.guards ~= nil
 end
 
 --- Nothing is asked: keys go back to the terminal, or nowhere while a secret may still be typed.

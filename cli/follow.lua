@@ -310,9 +310,9 @@ function M.run(env, link, sent)
   self:_subscribe()
   local how, message, code, data = self.done:get()
   self.view:finish()
-  self.answer:close()
+  local flush = self.answer:close()
   if self.keys then
-    self.keys:close()
+    self.keys:close(flush)
   end
   signal:close()
   if self.patience then

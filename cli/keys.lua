@@ -90,10 +90,11 @@ function Keys:stop(flush)
 end
 
 --- Gives the terminal back.
-function Keys:close()
+--- @param flush boolean? what was typed and not read is thrown away
+function Keys:close(flush)
   self.quiet = false
-  self:stop()
-  self.tty.restore(false)
+  self:stop(flush)
+  self.tty.restore(flush or false)
 end
 
 return M

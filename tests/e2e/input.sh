@@ -6,10 +6,12 @@
 new_home
 config cautious
 cat >"$P/ask.py" <<'EOF'
-import getpass, hashlib, sys
+import getpass, hashlib, os, sys
 what = sys.argv[1]
 if what == "hidden":
-    print("sum", hashlib.sha256(getpass.getpass("Vault password: ").encode()).hexdigest()[:12])
+    print("sum", hashlib.sha256(getpass.getpass("Vault password: ").encode()).hexdigest()[:12], flush=True)
+    if os.path.exists("end"):
+        open("end").read()
 elif what == "silent":
     print("it is", input().upper())
 else:
@@ -40,13 +42,17 @@ type_line ', ask hidden'
 see 'y allow'
 keys y
 see 'it is not shown'
+mkfifo "$P/end"
 type_line "$secret"
 see "sum $sum"
+type_line 'print typed-again-$((1+1))'
+timeout "$limit" bash -c 'echo >"$0"' "$P/end"
+rm "$P/end"
 see 'got <'
 see 'done in'
 type_line 'print back-$((1+1))'
 see 'back-2'
-lacks "$(plain <"$T/screen")" "$secret" 'the terminal'
+lacks "$(plain <"$T/screen")" "$secret|typed-again" 'the terminal'
 
 # A question: shown as it is typed.
 mark
