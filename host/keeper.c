@@ -107,6 +107,16 @@ void keeper_end(struct keeper *keeper)
         (void)send_message(keeper, NO_CALL, &err);
 }
 
+int keeper_leave(struct keeper *keeper, struct efr_err *err)
+{
+    if (!keeper->proc)
+        return efr_err_set(err, "ESRCH", "the shell's keeper is gone");
+    efr_close(&keeper->pipe); /* an end without a word */
+    efr_proc_destroy(keeper->proc);
+    keeper->proc = NULL;
+    return 0;
+}
+
 void keeper_destroy(struct keeper *keeper)
 {
     if (!keeper)

@@ -31,6 +31,10 @@ int keeper_begin(struct keeper *keeper, struct efr_err *err);
 /* The call is over: what it left behind lives on. */
 void keeper_end(struct keeper *keeper);
 
+/* The keeper does what it does when efrd is killed: what the running call started ends, then the shell
+ * and its session. -1 with *err set: there is no keeper. */
+int keeper_leave(struct keeper *keeper, struct efr_err *err);
+
 /* The keeper goes and touches nothing. NULL is fine. */
 void keeper_destroy(struct keeper *keeper);
 

@@ -114,6 +114,17 @@ static int pty_begin_call_(lua_State *L)
     return luax_push_ok(L, pty_begin_call(self->pty, &err), &err);
 }
 
+/* pty:leave_call() */
+static int pty_leave_call_(lua_State *L)
+{
+    lua_settop(L, 1);
+    struct lpty *self = check_pty(L);
+    if (!self->pty)
+        return luax_push_closed(L);
+    struct efr_err err;
+    return luax_push_ok(L, pty_leave_call(self->pty, &err), &err);
+}
+
 /* pty:end_call() */
 static int pty_end_call_(lua_State *L)
 {
@@ -316,6 +327,7 @@ static const luaL_Reg methods[] = {
     {"interrupt", pty_interrupt_},
     {"kill", pty_kill_},
     {"kill_session", pty_kill_session_},
+    {"leave_call", pty_leave_call_},
     {"modes", pty_modes_},
     {"on_data", pty_on_data},
     {"on_exit", pty_on_exit},

@@ -429,6 +429,12 @@ void pty_end_call(struct pty *pty)
         keeper_end(pty->keeper);
 }
 
+int pty_leave_call(struct pty *pty, struct efr_err *err)
+{
+    return pty->keeper ? keeper_leave(pty->keeper, err)
+                       : efr_err_set(err, "ESRCH", "the terminal has no keeper");
+}
+
 pid_t pty_pid(const struct pty *pty)
 {
     return pty->leader->pid;

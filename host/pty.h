@@ -49,6 +49,10 @@ struct pty *pty_create(uv_loop_t *loop, const struct pty_spawn *spawn,
 int pty_begin_call(struct pty *pty, struct efr_err *err);
 void pty_end_call(struct pty *pty);
 
+/* Ends what the running call started, then the program and its session, as a kill of efrd would; the
+ * exit is told as always. -1 with *err set: there is no keeper. */
+int pty_leave_call(struct pty *pty, struct efr_err *err);
+
 /* Hangs up: closes both ends and stops all callbacks. The program gets SIGHUP from the kernel and is reaped later on
  * the loop. NULL is fine. */
 void pty_destroy(struct pty *pty);

@@ -94,12 +94,12 @@ class Round:
                     "call_id": event["call_id"], "decision": "allow"})
             assert event.get("kind") not in ("turn_completed", "turn_failed"), event
 
-    def kill(self):
+    def kill(self, signum=signal.SIGKILL):
         """A random short moment later, in work and not in time; then what was acknowledged before."""
         for _ in range(random.randrange(12)):
             self.answers.request("admin.status", {})
         handle, watch = os.pidfd_open(self.pid), open_all(keepers(self.shells))
-        os.kill(self.pid, signal.SIGKILL)
+        os.kill(self.pid, signum)
         try:
             while True:
                 self.note(self.client.read().get("params", {}).get("item", {}))
@@ -172,3 +172,11 @@ for n in range(rounds):
     print("round %d: %s, call %d, killed at %s, %sin a call, %d events shown, all there" % (
         n, mode, stay, name, "" if running else "not ", len(one.shown)))
 assert inside * 3 >= rounds * 2, "only %d of %d rounds were killed while a call ran" % (inside, rounds)
+
+# A clean stop ends the same processes.
+one = Round("cautious", 1)
+one.reach(lambda event, items: "now-42" in event.get("tail", ""))
+over = [kind for _, kind in one.shown].count("tool_call_completed")
+one.kill(signal.SIGTERM)
+check_processes("cautious", over)
+check_store(one.shown)

@@ -3,7 +3,8 @@
 # kill -9 of efrd at random moments of a turn, most of them in a call, contained ones and ones that run outside
 # after a yes: the store opens, every event that a client was shown is there, nothing of the call survives whatever
 # session it made or signal it ignores, what an earlier approved call left behind lives on, the turn is recorded as
-# cancelled, the next prompt works. CI size 8 moments, long size 50.
+# cancelled, the next prompt works. At the end a clean stop in a call, which ends the same processes. CI size 8 moments,
+# long size 50.
 . "$(dirname "$0")/lib.sh"
 new_home
 config auto

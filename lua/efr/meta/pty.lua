@@ -34,6 +34,13 @@ function Pty:begin_call() end
 ---@return boolean?
 function Pty:end_call() end
 
+---Ends everything that the running command started, then the program and its session, as a kill of
+---efrd would. on_exit comes when that is done. nil: no keeper runs.
+---@return boolean?
+---@return string? err
+---@return string? code
+function Pty:leave_call() end
+
 ---@return integer pid  stays reserved until close
 function Pty:pid() end
 

@@ -145,11 +145,19 @@ local function leave_running(self, run, outcome)
 end
 
 -- Stops a run that somebody gave up: takes it back, or ends it.
-function Hidden:_interrupt(run)
+function Hidden:_interrupt(run, token)
   if not run.started and not run.ended and self._handoff:take_back() then
     self:_end_run("dropped")
     self._phase = "ready"
     return self:_result(run)
+  end
+  if token.reason == "shutdown" and run.launch == "direct" then
+    run.interrupted = true
+    self:close()
+    if not run.ended then return leave_running(self, run, "interrupted") end
+    local result = self:_result(run)
+    result.outcome, result.setup_error = "interrupted", nil
+    return result
   end
   return self:_stopped(run, "interrupted")
 end
@@ -229,7 +237,7 @@ function Hidden:_run_locked(opts, again)
   local typed, err = self:_type(run, opts)
   if not typed then return self:_not_typed(opts, again, typed, err) end
   local how = self:_wait_end(run, opts, timeout)
-  if how == "cancelled" then return self:_interrupt(run) end
+  if how == "cancelled" then return self:_interrupt(run, token) end
   if run.refused and not run.ended then return self:_stopped(run, "wants_secret") end
   if how == "timeout" then return leave_running(self, run, "timeout") end
   if not run.ended then return leave_running(self, run, "nested") end

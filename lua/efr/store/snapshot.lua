@@ -99,13 +99,18 @@ end
 
 -- Roots -------------------------------------------------------------------------------------------
 
+-- Whether nobody has the root or waits for it: another object for it would know nothing of them.
+local function is_unused(root)
+  return (root.users or 0) == 0 and #root.active == 0
+end
+
 -- Roots that nobody uses are let go of; the newest one stays.
 local function make_room(self)
   local too_many = #self.order - MAX_OPEN
   for i = #self.order - 1, 1, -1 do
     local path = self.order[i]
     local root = self.roots[path]
-    if too_many > 0 and not root.busy and #root.active == 0 then
+    if too_many > 0 and is_unused(root) then
       root:close()
       self.roots[path] = nil
       table.remove(self.order, i)
@@ -415,7 +420,7 @@ function Snapshots:rest()
   local order = {}
   for _, path in ipairs(self.order) do
     local root = self.roots[path]
-    if root and (root.busy or #root.active > 0) then
+    if root and not is_unused(root) then
       order[#order + 1] = path
     elseif root then
       root:close()

@@ -23,6 +23,7 @@ local TOO_MANY <const> = "EFR_TREE_TOO_MANY"
 ---@class efr.SnapshotRoot
 ---@field path string
 ---@field tree_id string?  what the disk was at the newest snapshot
+---@field users integer?  tasks that are in alone() or wait for it
 local Root = {}
 Root.__index = Root
 
@@ -49,11 +50,13 @@ end
 
 ---Runs fn when nobody else uses the root. Waits.
 function Root:alone(fn, ...)
+  self.users = (self.users or 0) + 1
   while self.busy do self.busy:get() end
   local done = async.future()
   self.busy = done
   local results = table.pack(pcall(fn, ...))
   self.busy = nil
+  self.users = self.users - 1
   done:set()
   if not results[1] then error(results[2], 0) end
   return table.unpack(results, 2, results.n)

@@ -9,7 +9,7 @@ local process = require "efr.shell.process"
 local terminal = require "efr.shell.terminal"
 
 local FIRST_PROMPT_MS <const>, AFTER_INTERRUPT_MS <const> = 10000, 2000
-local CLOSE_GRACE_MS <const> = 1000
+local CLOSE_GRACE_MS <const>, KEEPER_MS <const> = 1000, 8000
 local SIGHUP <const>, SIGKILL <const>, SIGCONT <const> = 1, 9, 18
 
 ---@class efr.Hidden
@@ -88,11 +88,17 @@ function Life:_start(token)
   return true
 end
 
----End the shell and everything in its session; waits about a second at most.
+---End the shell and everything in its session; waits about a second, with a command outside the
+---sandbox some more: with it ends whatever it started.
 function Life:close()
   local pty = self._pty
   if not pty then return end
   local function gone() return self._pty ~= pty end
+  -- A command outside the sandbox may have started what is in no session of the shell.
+  if self._run and self._run.launch == "direct" and pty:leave_call()
+    and self:_wait(self:_now_ms() + KEEPER_MS, nil, gone) == "done" then
+    return
+  end
   pty:kill_session(SIGHUP, true)
   pty:kill_session(SIGCONT, true)
   if self:_wait(self:_now_ms() + CLOSE_GRACE_MS, nil, gone) ~= "done" then
