@@ -135,7 +135,7 @@ local function rest(self)
   self.history:drop()
   self:look_quiet()
   self.app.guard:rest()
-  if self.app.snapshots then self.app.snapshots:rest() end
+  -- A turn that runs elsewhere looks at its roots once more when it ends.
   if self.app.snapshots and self.app.conversations:counts().running == 0 then
     self.app.snapshots:rest()
   end

@@ -414,26 +414,10 @@ function Snapshots:collect()
   }, { trash = self.trash, name_of = M.store_name })
 end
 
----Lets go of the walks of roots that nobody uses; they are kept on disk. Between turns only, since
----a turn looks once more at the roots of its calls.
-function Snapshots:rest()
-  local order = {}
-  for _, path in ipairs(self.order) do
-    local root = self.roots[path]
-    if root and not is_unused(root) then
-      order[#order + 1] = path
-    elseif root then
-      root:close()
-      self.roots[path] = nil
-    end
-  end
-  self.order = order
-end
-
 ---Lets go of the walks and watches of roots in which nothing runs; a file keeps the walks.
 function Snapshots:rest()
   for _, root in pairs(self.roots) do
-    if not root.busy and #root.active == 0 then root:close() end
+    if is_unused(root) then root:close() end
   end
 end
 
