@@ -59,9 +59,11 @@ function Attach:_send()
   async.spawn(function()
     while self.pending ~= "" and not self.done.done do
       local bytes = self.pending:sub(1, MESSAGE_MAX)
-      self.pending = self.pending:sub(#bytes + 1)
-      -- Refused at the moment between a program's end and the next one's start: nobody reads.
-      self.link:call("pty.write", { pty_id = self.pty_id, data = text.base64(bytes) })
+      local _, _, code, data =
+        self.link:call("pty.write", { pty_id = self.pty_id, data = text.base64(bytes) })
+      -- Busy: the program does not read; the rest waits here. Any other refusal: nobody reads.
+      local sent = code == "busy" and type(data) == "table" and data.written or #bytes
+      self.pending = self.pending:sub(sent + 1)
     end
     self.sending = false
   end)

@@ -175,6 +175,23 @@ static int pty_write_(lua_State *L)
     return luax_push_ok(L, pty_write(self->pty, bytes, len, &err), &err);
 }
 
+/* pty:write_keys(bytes) -> count */
+static int pty_write_keys_(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct lpty *self = check_pty(L);
+    size_t len;
+    const char *bytes = luaL_checklstring(L, 2, &len);
+    if (!self->pty)
+        return luax_push_closed(L);
+    struct efr_err err;
+    ssize_t count = pty_write_keys(self->pty, bytes, len, &err);
+    if (count < 0)
+        return luax_push_err(L, &err);
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
 /* pty:pause(paused) */
 static int pty_pause_(lua_State *L)
 {
@@ -337,6 +354,7 @@ static const luaL_Reg methods[] = {
     {"restore", pty_restore_},
     {"resume_output", pty_resume_output_},
     {"write", pty_write_},
+    {"write_keys", pty_write_keys_},
     {NULL, NULL},
 };
 

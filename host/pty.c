@@ -456,6 +456,24 @@ int pty_write(struct pty *pty, const char *bytes, size_t len_bytes, struct efr_e
     return 0;
 }
 
+ssize_t pty_write_keys(struct pty *pty, const char *bytes, size_t len_bytes,
+                       struct efr_err *err)
+{
+    int unread = 0;
+    if (ioctl(pty->slave, TIOCINQ, &unread) < 0)
+        return efr_err_errno(err, errno, "count the terminal's unread input");
+    if (pty->queue_len > 0 || unread >= PTY_KEYS_MAX)
+        return 0;
+    if (len_bytes > PTY_KEYS_MAX)
+        len_bytes = PTY_KEYS_MAX;
+    ssize_t n = write(pty->master, bytes, len_bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n < 0)
+        return efr_err_errno(err, errno, "write to the terminal");
+    return n;
+}
+
 int pty_resume_output(struct pty *pty, struct efr_err *err)
 {
     /* TCOON alone undoes only TCOOFF, not a stop by the stop character; off and on undoes both. */

@@ -63,6 +63,13 @@ pid_t pty_pid(const struct pty *pty);
 /* Queues bytes for the terminal's input. -1 with EFR_FULL when 1 MiB already waits. */
 int pty_write(struct pty *pty, const char *bytes, size_t len_bytes, struct efr_err *err);
 
+/* Writes at most PTY_KEYS_MAX bytes of a person's keys at once, none while as many are unread: so what a program leaves
+ * unread at its end is in the terminal, where it can be thrown away, and never in a queue behind it. Returns the count, 0
+ * while there is no room, or -1 with *err set. */
+#define PTY_KEYS_MAX 1024
+ssize_t pty_write_keys(struct pty *pty, const char *bytes, size_t len_bytes,
+                       struct efr_err *err);
+
 /* Whether output is left in the terminal, so that the program waits once it is full. The end of the program is seen
  * all the same, and what it wrote is read then. */
 void pty_pause(struct pty *pty, int paused);

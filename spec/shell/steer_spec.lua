@@ -107,8 +107,8 @@ describe("a person at the hidden shell", function()
     local late = async.future()
     local _, ready = left(world, KEYS, "ready", { on_late_end = function(r) late:set(r) end })
     ready:get()
-    assert.is_true(shell:type_keys("\3\27[A"))
-    assert.is_true(shell:type_keys("q"))
+    assert.equal(4, shell:type_keys("\3\27[A"))
+    assert.equal(1, shell:type_keys("q"))
     local result = late:get()
     assert.equal("ready\n<3><27><91><65><113>", result.output)
     assert.is_nil(shell:type_keys("touch bad\n"))
@@ -117,6 +117,29 @@ describe("a person at the hidden shell", function()
     assert.is_nil(shell:type_keys("touch bad\n"))
     shell:interrupt_left()
     assert.is_nil(world:read("bad"))
+  end))
+
+  it("leaves no key for the shell when a program reads none", with({}, function(world)
+    local shell = world:shell()
+    for _, mode in ipairs { "stty raw -echo;", "" } do
+      world:write("deaf", "rm -f f; mkfifo f; " .. mode .. " echo ready; read x <f")
+      local late = async.future()
+      local _, ready = left(world, "sh deaf", "ready", { on_late_end = function(r) late:set(r) end })
+      ready:get()
+      local typed = 0
+      for _ = 1, 200 do
+        local count = assert(shell:type_keys(("touch ~/bad\n"):rep(1000)))
+        assert.is_true(count <= 1024)
+        typed = typed + count
+        async.sleep(1)
+      end
+      assert.is_true(typed >= 1024)
+      assert.is_true(typed < 8192, typed)
+      assert(io.open(world.home .. "/f", "w")):close()
+      late:get()
+      assert.equal("fine\n", run(world, "echo fine").output)
+      assert.is_nil(world:read("bad"), mode)
+    end
   end))
 
   it("waits beyond the timeout as long as it is told to", with({}, function(world)

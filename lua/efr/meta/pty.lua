@@ -58,6 +58,11 @@ function Pty:on_exit(fn) end
 ---@return boolean?
 function Pty:write(bytes) end
 
+---Writes at most 1024 bytes of a person's keys now, none while as many are unread, and queues nothing.
+---@param bytes string
+---@return integer? count
+function Pty:write_keys(bytes) end
+
 ---Whether output is left in the terminal, so that the program waits once it is full. What is there
 ---at the program's end is read all the same.
 ---@param paused boolean

@@ -85,9 +85,10 @@ function Steer:interrupt_left()
   return true
 end
 
----Type a person's keys for the program that holds the terminal.
+---Type a person's keys for the program that holds the terminal: as many as it has room for, so that
+---none wait in efrd for whoever reads next.
 ---@param bytes string
----@return boolean? written
+---@return integer? count  0: the program has not read the ones before
 ---@return string? err
 function Steer:type_keys(bytes)
   local run = self._run
@@ -97,7 +98,7 @@ function Steer:type_keys(bytes)
   if run.launch == "contained" then
     return nil, "the command runs in the sandbox, and efr types nothing into it"
   end
-  return self._pty:write(bytes)
+  return self._pty:write_keys(bytes)
 end
 
 ---Milliseconds since the newest sign of life at a prompt that nobody watches; nil: the shell is in
