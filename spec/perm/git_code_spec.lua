@@ -24,14 +24,11 @@ if not package.preload["efr.fs"] then return end
 
 local async = require "efr.util.async"
 local git_of = require "efr.sbx.git"
+local git_world = require "spec.support.git_world"
 local keys = require "efr.perm.data.git_keys"
 
-local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/bin"
-
 describe("perm.git_code", function()
-  local ports = {
-    fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", proc = require "efr.proc",
-  }
+  local ports = git_world.ports
   local base, env, machine, budget
   local runs, kept_answers = 0, nil
 
@@ -45,15 +42,7 @@ describe("perm.git_code", function()
   end
 
   local function facts()
-    local runner = git_of.new {
-      ports = setmetatable({
-        sys = setmetatable({ exe_path = function() return build .. "/efrd" end },
-          { __index = ports.sys }),
-      }, { __index = ports }),
-      env = env,
-      paths = { config = base .. "/config", data = base .. "/data", state = base .. "/state",
-        runtime = base .. "/runtime" },
-    }
+    local runner = git_of.new(git_world.app(base, {}, env))
     -- A busy machine is not what is tested.
     local slow = { env = env, kept = kept_answers, within = function()
       local run = runner:within(budget)
@@ -81,20 +70,11 @@ describe("perm.git_code", function()
     assert(ports.fs.write_atomic(base .. "/" .. path, text, mode or 420))
   end
 
-  setup(function()
-    async.setup { timer = function(ms, fn)
-      local timer = ports.uv.new_timer()
-      timer:start(ms, 0, fn)
-      return function() timer:close() end
-    end }
-  end)
+  setup(git_world.timers)
 
   before_each(function()
-    local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
-    base = ("%s/efr-git-code-spec.%d"):format(assert(ports.fs.realpath(top)), ports.sys.getpid())
-    for _, name in ipairs({ "p", "home", "config", "data", "state", "runtime", "plain", "r" }) do
-      assert(ports.fs.mkdirs(base .. "/" .. name, 448))
-    end
+    base = git_world.base("git-code-spec",
+      { "p", "home", "config", "data", "state", "runtime", "plain", "r" })
     env = { PATH = "/usr/bin:/bin", HOME = base .. "/home", GIT_CONFIG_NOSYSTEM = "1" }
     machine = { home = base .. "/home", project_roots = { base .. "/r" } }
     budget = 20000

@@ -4,13 +4,10 @@ if not package.preload["efr.fs"] then return end
 
 local async = require "efr.util.async"
 local git_of = require "efr.sbx.git"
-
-local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/bin"
+local git_world = require "spec.support.git_world"
 
 describe("sbx.git", function()
-  local ports = {
-    fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", proc = require "efr.proc",
-  }
+  local ports = git_world.ports
   local base, app, settings
 
   local function shell(line)
@@ -25,32 +22,13 @@ describe("sbx.git", function()
     return table.unpack(out, 1, out.n)
   end
 
-  setup(function()
-    async.setup { timer = function(ms, fn)
-      local timer = ports.uv.new_timer()
-      timer:start(ms, 0, fn)
-      return function() timer:close() end
-    end }
-  end)
+  setup(git_world.timers)
 
   before_each(function()
-    local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
-    base = ("%s/efr-git-spec.%d"):format(assert(ports.fs.realpath(top)), ports.sys.getpid())
-    for _, name in ipairs({ "project/d", "home/.ssh", "home/p", "config", "data/store", "state",
-      "runtime" }) do
-      assert(ports.fs.mkdirs(base .. "/" .. name, 448))
-    end
+    base = git_world.base("git-spec", { "project/d", "home/.ssh", "home/p", "config", "data/store",
+      "state", "runtime" })
     settings = {}
-    app = {
-      ports = setmetatable({
-        sys = setmetatable({ exe_path = function() return build .. "/efrd" end },
-          { __index = ports.sys }),
-      }, { __index = ports }),
-      env = { PATH = "/usr/bin:/bin", HOME = base .. "/home" },
-      paths = { config = base .. "/config", data = base .. "/data", state = base .. "/state",
-        runtime = base .. "/runtime" },
-      config = { get = function(_, key) return settings[key] end },
-    }
+    app = git_world.app(base, settings)
     shell("cd project && git init -q -b main && echo text > d/f && git add . && "
       .. "git -c user.name=a -c user.email=a@b commit -qm one")
   end)

@@ -4,7 +4,7 @@
 -- Lua state (C modules), python3.
 if not package.preload["efr.fs"] then return end
 
-local async = require "efr.util.async"
+local git_world = require "spec.support.git_world"
 local guard_of = require "efr.sbx.guard"
 local look = require "efr.sbx.guard.look"
 
@@ -13,10 +13,7 @@ local CONTROL_LOOKS <const> = 20000 -- at most; the first escape ends it
 local MARK <const> = "OUTSIDE"
 
 describe("sbx.guard, racing", function()
-  local ports = {
-    fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", json = require "efr.json",
-    text = require "efr.text", dir = require "efr.dir", proc = require "efr.proc",
-  }
+  local ports = git_world.ports
   local base, racer, stop
 
   -- The port efr.dir in its unsafe form: each path is looked up again, through links.
@@ -58,13 +55,7 @@ describe("sbx.guard, racing", function()
     return guard_of.new(app)
   end
 
-  local function wait(fn, ...)
-    local out
-    local task = async.spawn(function(...) out = table.pack(fn(...)) end, ...)
-    while not out and not task.err do ports.uv.run("once") end
-    assert(out, tostring(task.err))
-    return table.unpack(out, 1, out.n)
-  end
+  local wait = git_world.wait
 
   local function put(path, text)
     assert(ports.fs.mkdirs(path:match("^(.*)/"), 448))
@@ -89,16 +80,7 @@ describe("sbx.guard, racing", function()
     return count
   end
 
-  setup(function()
-    async.setup { timer = function(ms, fn)
-      local timer = ports.uv.new_timer()
-      timer:start(ms, 0, function()
-        timer:close()
-        fn()
-      end)
-      return function() if not timer:is_closing() then timer:close() end end
-    end }
-  end)
+  setup(git_world.timers)
 
   before_each(function()
     base = ports.fs.realpath("/tmp") .. "/efr-guard-race." .. ports.sys.getpid()

@@ -4,8 +4,8 @@
 -- where a call could not write. Needs efr's own Lua state (C modules) and the launcher.
 if not package.preload["efr.fs"] then return end
 
-local async = require "efr.util.async"
 local compare = require "efr.sbx.guard.compare"
+local git_world = require "spec.support.git_world"
 local guard_of = require "efr.sbx.guard"
 local list = require "efr.util.list"
 local look = require "efr.sbx.guard.look"
@@ -13,13 +13,8 @@ local plants = require "spec.sbx.guard_plants"
 local rules = require "efr.sbx.guard.rules"
 local scan = require "efr.sbx.guard.scan"
 
-local build = os.getenv("EFR_BIN") or (os.getenv("EFR_BUILD") or "build") .. "/bin"
-
 describe("sbx.guard", function()
-  local ports = {
-    fs = require "efr.fs", sys = require "efr.sys", uv = require "luv", json = require "efr.json",
-    proc = require "efr.proc", text = require "efr.text", dir = require "efr.dir",
-  }
+  local ports = git_world.ports
   local defaults = {}
   for _, key in ipairs(require("efr.config.sections.sandbox").keys) do
     defaults["sandbox." .. key.name] = key.default
@@ -33,14 +28,7 @@ describe("sbx.guard", function()
       :format(dir or project, base, quoted)), "failed: " .. line)
   end
 
-  -- Runs fn in a task until it ends.
-  local function wait(fn, ...)
-    local out
-    local task = async.spawn(function(...) out = table.pack(fn(...)) end, ...)
-    ports.uv.run()
-    assert(out, tostring(task.err))
-    return table.unpack(out, 1, out.n)
-  end
+  local wait = git_world.wait
 
   local function mounts(more)
     local out = { { kind = "root", path = project } }
@@ -83,26 +71,14 @@ describe("sbx.guard", function()
 
   local function exists(path) return ports.fs.lstat(project .. "/" .. path) ~= nil end
 
-  setup(function()
-    async.setup { timer = function(ms, fn)
-      local timer = ports.uv.new_timer()
-      timer:start(ms, 0, function()
-        timer:close()
-        fn()
-      end)
-      return function() if not timer:is_closing() then timer:close() end end
-    end }
-  end)
+  setup(git_world.timers)
 
   teardown(function() if template then assert(ports.fs.rmtree(template)) end end)
 
   before_each(function()
-    local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
-    base = ("%s/efr-guard-spec.%d"):format(assert(ports.fs.realpath(top)), ports.sys.getpid())
+    base = git_world.base("guard-spec",
+      { "project", "home", "config", "data", "state", "runtime" })
     project, calls, errors = base .. "/project", 0, {}
-    for _, name in ipairs { "project", "home", "config", "data", "state", "runtime" } do
-      assert(ports.fs.mkdirs(base .. "/" .. name, 448))
-    end
     if template then
       assert(os.execute(("cp -a '%s/.git' '%s/.git'"):format(template, project)))
     else
@@ -111,17 +87,8 @@ describe("sbx.guard", function()
       template = base .. ".template"
       assert(os.execute(("cp -a '%s' '%s'"):format(project, template)))
     end
-    local app = {
-      ports = setmetatable({
-        sys = setmetatable({ exe_path = function() return build .. "/efrd" end },
-          { __index = ports.sys }),
-      }, { __index = ports }),
-      env = { PATH = "/usr/bin:/bin", HOME = base .. "/home" },
-      paths = { config = base .. "/config", data = base .. "/data", state = base .. "/state",
-        runtime = base .. "/runtime" },
-      config = { get = function(_, key) return defaults[key] end },
-      log = { error = function(_, fmt, ...) errors[#errors + 1] = fmt:format(...) end },
-    }
+    local app = git_world.app(base, defaults)
+    app.log = { error = function(_, fmt, ...) errors[#errors + 1] = fmt:format(...) end }
     app.git = require("efr.sbx.git").new(app)
     guard = guard_of.new(app)
   end)
