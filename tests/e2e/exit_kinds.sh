@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Each kind of exit, allowed, denied, expired and interrupted: whether it ran, with which rights (in the sandbox or
 # outside of it), which grants were recorded, and who decided. The programs are the test's own: what a kind rests on is
-# the name, and a real one would need a desktop, a bus or root. In CI all kinds are allowed, and some denied, expired
-# and interrupted; the long size does all. Not covered: what a grant leaves closed (exit_grants.sh).
+# the name, and a real one would need a desktop, a bus or root. CI takes some kinds; the long size does all, each in
+# all four ways. Not covered: what a grant leaves closed (exit_grants.sh).
 # Also as root.
 . "$(dirname "$0")/lib.sh"
 new_home
@@ -88,15 +88,15 @@ persistence|outside||zsh tell.zsh >>~/.zprofile
 desktop_ipc|1|socket|swaymsg -t get_tree
 '
 export SWAYSOCK=$XDG_RUNTIME_DIR/sway-ipc.1.sock
-kinds allow
+some=(privilege write) more=(upload host persistence desktop_ipc)
+[[ $size != long ]] || some=('') more=()
+for kind in "${some[@]}" "${more[@]}"; do kinds allow "$kind"; done
 # Floors: no question, whoever is there.
 for what in 'secret|cat ~/.ssh/id' 'config|print x >>~/.config/efr/config.toml'; do
     ask allow "${what#*|}"
     is 'e["exit_requested"]["kinds"], "approval_requested" in e' "(['${what%|*}'], False)"
     is 'e["exit_judged"]["judge"], e["tool_call_completed"]["refusal"]["kind"]' "('floor', 'floor')"
 done
-some=(privilege write)
-[[ $size != long ]] || some=('')
 for kind in "${some[@]}"; do
     kinds deny "$kind"
     kinds interrupt "$kind"
