@@ -45,7 +45,7 @@ local Call = {}
 Call.__index = Call
 
 ---@class efr.SnapshotsDeps
----@field ports table  fs, dir, tree, sys, store
+---@field ports table  fs, dir, tree, sys, store, uv
 ---@field git table  efr.sbx.git
 ---@field db table
 ---@field config table

@@ -28,10 +28,23 @@ M.EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 local Store = {}
 Store.__index = Store
 
----@param deps {git: table, fs: table, root: string, dir: string}  dir: real path of the store
+---@param deps {git: table, fs: table, uv: table, root: string, dir: string}  dir: real path of the
+---store
 ---@return efr.SnapshotGit
 function M.new(deps)
-  return setmetatable({ git = deps.git, fs = deps.fs, root = deps.root, dir = deps.dir }, Store)
+  return setmetatable({ git = deps.git, fs = deps.fs, uv = deps.uv, root = deps.root,
+    dir = deps.dir }, Store)
+end
+
+-- Without a sync: after a crash of the machine it is written again.
+local function write_plain(self, path, bytes)
+  local fd, err, code = self.uv.fs_open(path, "w", 384)
+  if not fd then return nil, err, code end
+  local written
+  written, err, code = self.uv.fs_write(fd, bytes)
+  self.uv.fs_close(fd)
+  if written ~= #bytes then return nil, err or "short write of " .. path, code or "EIO" end
+  return true
 end
 
 -- Runs one command. A status other than 0 is a failure, but for those that the caller takes.
@@ -67,7 +80,7 @@ function Store:init()
   for path, bytes in pairs({ ["/config"] = CONFIG, ["/info/attributes"] = ATTRIBUTES,
     ["/HEAD"] = "ref: refs/heads/none\n" }) do
     if fs.read_real(dir .. path, 4096) ~= bytes then
-      ok, err, code = fs.write_real(dir .. path, bytes, { mode = 384 })
+      ok, err, code = write_plain(self, dir .. path, bytes)
       if not ok then return nil, err, code end
     end
   end
@@ -137,7 +150,7 @@ function Store:hash_texts(texts)
   local files = {}
   for i, text in ipairs(texts) do
     local path = ("%s/tmp/%d"):format(self.dir, i)
-    local ok, err, code = self.fs.write_real(path, text, { mode = 384 })
+    local ok, err, code = write_plain(self, path, text)
     if not ok then return nil, err, code end
     files[i] = { path = path, size = #text }
   end

@@ -28,7 +28,7 @@ local Root = {}
 Root.__index = Root
 
 ---@class efr.SnapshotRootDeps
----@field ports table  fs, dir, tree, sys
+---@field ports table  fs, dir, tree, sys, uv
 ---@field git table  efr.sbx.git
 ---@field path string  real path of the root
 ---@field dir string  real path of its store, which may be missing
@@ -41,8 +41,8 @@ function M.new(deps)
   return setmetatable({
     ports = deps.ports, path = deps.path, git = deps.git, ignored = deps.ignored,
     limits = deps.limits, as_root = deps.ports.sys.getuid() == 0, dir = deps.dir,
-    store = snapshot_git.new { git = deps.git, fs = deps.ports.fs, root = deps.path,
-      dir = deps.dir },
+    store = snapshot_git.new { git = deps.git, fs = deps.ports.fs, uv = deps.ports.uv,
+      root = deps.path, dir = deps.dir },
   }, Root)
 end
 
