@@ -29,7 +29,7 @@ prepare() {
     attacker bwrap_liar
     local name
     for name in --unshare-pid --unshare-net --unshare-ipc mask --remount-ro --ro-bind-data \
-        --bind-fd --ro-bind-fd proc writable other moved none; do
+        --bind-fd --ro-bind-fd proc writable other moved none stuck; do
         cp "$W/bin/bwrap_liar" "$W/bin/bwrap-$name"
     done
     rm -f "$W/bin/bwrap_liar"
@@ -146,4 +146,21 @@ lies --ro-bind-fd "*mounts: $W/project/kept is not what the plan says*"
 lies writable "*mounts: / is writable, and the plan does not say so"
 lies other "*mounts: $W/project/kept is not what the plan says*"
 lies moved "*mounts: * is not what the plan says*"
+
+# What bubblewrap leaves behind when its launcher is killed early. Every process has standard input, so
+# the lock on that tells.
+BWRAP=$liars/bwrap-stuck
+plan true
+: >"$W/project/held"
+exec 8<"$W/project/held"
+flock -x 8
+"$W/bin/efr-sbx" run --call-dir "$CALL" <&8 >"$W/project/said" 2>&1 &
+launcher=$!
+exec 8<&-
+until [ -s "$W/project/said" ] || ! kill -0 $launcher 2>/dev/null; do read -rt 0.01 <> <(:); done
+STATUS=0 OUT=$(cat "$W/project/said")
+expect "a bubblewrap that does not come on" 0 stuck
+kill -KILL $launcher
+wait $launcher 2>/dev/null
+if flock -w 10 "$W/project/held" true; then ok "ends with its launcher, child and all"; else bad "left behind"; fi
 finish

@@ -1,8 +1,9 @@
 /* A bubblewrap that does not do what it was told: leaves out or changes one option, then runs the
  * real one. Which stands in its own name: bwrap-OPTION leaves OPTION out, bwrap-mask the masks
  * of directories, bwrap-proc leaves /proc writable, bwrap-writable binds / writable, bwrap-other
- * shows /usr in place of each read-only descriptor, bwrap-moved puts each of them on /tmp. For
- * tests/sbx/bwrap.sh: pid 1 of the call has to see it. */
+ * shows /usr in place of each read-only descriptor, bwrap-moved puts each of them on /tmp. And
+ * bwrap-stuck is one whose child waits for it for ever, as the real one's does in its first moment.
+ * For tests/sbx/bwrap.sh: pid 1 of the call has to see it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,12 @@ int main(int argc, char **argv)
         return 98;
     self[len] = '\0';
     const char *name = strrchr(self, '-') ? strstr(self, "bwrap-") + 6 : "";
+    if (strcmp(name, "stuck") == 0) {
+        if (fork() == 0 && write(1, "stuck", 5) < 0)
+            return 95;
+        for (;;)
+            pause();
+    }
     ssize_t size = read(from, in, sizeof in);
     const char *perms = NULL; /* goes with the option that follows */
     out = memfd_create("liar", 0);
