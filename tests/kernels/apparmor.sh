@@ -2,9 +2,11 @@
 # The bubblewrap backend under an AppArmor profile that takes every capability from what bubblewrap
 # starts: a call of its own, then the surface, the ordinary tools and the caches. In a booted kernel, as
 # its root; the calls are an ordinary user's. Not covered: Ubuntu's own profile and kernel.
-# shellcheck disable=SC1091
+# shellcheck disable=SC1090,SC1091
 export EFR_SBX_BACKEND=bwrap SBX_WHO=user
-. "$(dirname "$0")/../sbx/lib.sh"
+lib=$(dirname "$0")/lib.sh # beside the copy that as_both makes
+[ -e "$lib" ] || lib=$(dirname "$0")/../sbx/lib.sh
+. "$lib"
 kernels=$(cd "$(dirname "$0")" && pwd)
 as_user=(setpriv --reuid="$ORDINARY_UID" --regid="$ORDINARY_UID" --clear-groups)
 mounts() { "${as_user[@]}" bwrap --unshare-user --cap-add ALL --bind / / unshare --mount true 2>&1; }
