@@ -25,5 +25,5 @@ if [ -z "${SBX_INNER:-}" ]; then
 fi
 as_both
 sbx cat /proc/self/attr/current
-expect "a call is under both profiles" 0 "*efr-test-unpriv*(enforce)"
+expect "a call is under both profiles" 0 "efr-test-bwrap//&efr-test-unpriv ?enforce?"
 finish
