@@ -66,7 +66,7 @@ shows 'a attach . i interrupt . q leave'
 keys a
 shows 'Ctrl.. leaves . ./with vi'
 # However efr ends, the terminal is as it was.
-pkill -TERM -u "$(id -u)" -nxf 'efr shell' || fail 'no efr to end'
+kill -TERM "$(pgrep -P "$(tmux -L "$tmux_name" display-message -p -t :0 '#{pane_pid}')" -x efr)"
 type_line 'print sta""tus-$?'
 see 'status-143'
 [[ $(lines_of) != *'hello there'* ]] || fail 'the screen of vi is left'
