@@ -10,7 +10,10 @@ describe("undo", function()
 
   setup(snap.setup)
   before_each(function() w = world.new("undo") end)
-  after_each(function() w.remove() end)
+  after_each(function()
+    if w.project:sub(1, 9) == "/dev/shm/" then w.app.ports.fs.rmtree(w.project) end
+    w.remove()
+  end)
 
   local function rows(found)
     local out = {}
