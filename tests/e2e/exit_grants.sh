@@ -17,7 +17,8 @@ for f in ~/file ~/other ~/notes/a ~/dir/file; do : >"$f"; done
 for f in ~/.ssh/id ~/.aws/config ~/.kube/config; do echo SECRET >"$f"; done
 cp "$tests/e2e/exit_grants.py" "$P/try.py"
 python3 - "$T" ~/s1 ~/s2 "$XDG_RUNTIME_DIR"/{bus,sway-ipc.1.sock,other} <<'EOT' >/dev/null 2>&1 &
-import select, socket, sys
+import select, signal, socket, sys
+signal.alarm(600)
 listening = [socket.socket(socket.AF_UNIX) for _ in sys.argv[2:]] + [socket.socket()]
 for s, path in zip(listening, sys.argv[2:]): s.bind(path)
 listening[-1].bind(("127.0.0.1", 0))
