@@ -18,7 +18,7 @@ local text = require "efr.util.text"
 local M = {}
 
 local PATHS_MAX <const> = 512
-local GIT_MS <const> = 200
+local GIT_MS <const> = 5000 -- a busy machine is no changed setting
 local GIT_BYTES <const> = 1024 * 1024
 local DEEP_MAX <const> = 128
 
