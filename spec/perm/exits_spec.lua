@@ -197,6 +197,7 @@ describe("perm.exits", function()
     for line, name in pairs {
       ["ss -tln | grep 22"] = "network", ["watch ip addr"] = "network",
       ["cat /proc/net/dev"] = "network", ["ps aux | head"] = "process", ["df -h"] = "mount",
+      ["df -h --"] = "mount",
       ["LC_ALL=C df -hT"] = "mount", ["systemctl status x"] = "system bus",
       ["notify-send x"] = "session bus", ["findmnt"] = "mount",
     } do

@@ -90,6 +90,8 @@ local function df_is_simple(args)
     local arg = args[i]
     if DF_VALUES[arg] then
       i = i + 1
+    elseif arg == "--" then
+      return i == #args
     elseif not (arg:find(DF_FLAGS) or arg:find("^%-[Btx].") or arg:find("^%-%-total$")
       or arg:find("^%-%-output") or arg:find("^%-%-no%-sync$") or arg:find("^%-%-sync$")) then
       return false
