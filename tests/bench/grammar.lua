@@ -1,5 +1,6 @@
 -- The parse of a shell line: microseconds for 20, 200, 2,000 and 64,000 bytes of ordinary commands,
--- and lines of 64 KiB that hold as much as one may.
+-- and lines of 64 KiB that hold as much as one may. Beside it public parsers; tree-sitter's bash
+-- grammar where EFR_BENCH_NODE_MODULES names a directory with its npm packages (tree_sitter.mjs).
 dofile((os.getenv("EFR_SOURCE") or ".") .. "/spec/helper.lua")
 local shell = require "efr.perm.shell"
 
@@ -65,5 +66,15 @@ for _, command in ipairs(PARSERS) do
   local theirs = cpu_us(command .. path)
   local name = command:gsub(" <? ?$", "")
   print(("  %-24s %8.1f   efr / it %.2f"):format(name, theirs, ours / theirs))
+end
+
+-- In one process for all lines, as ours. No package of Debian has it, so where npm's is shown.
+local modules = os.getenv("EFR_BENCH_NODE_MODULES")
+if modules then
+  local script = (os.getenv("EFR_SOURCE") or ".") .. "/tests/bench/tree_sitter.mjs"
+  local pipe = assert(io.popen(("node '%s' '%s' '%s'"):format(script, modules, path)))
+  local theirs = assert(tonumber(pipe:read("a")), "tree_sitter.mjs gave no time")
+  pipe:close()
+  print(("  %-24s %8.1f   efr / it %.2f"):format("tree-sitter-bash (wasm)", theirs, ours / theirs))
 end
 os.remove(path)
