@@ -78,7 +78,6 @@ local RANK <const> = {
   read = 1, write = 1, line = 2, network = 3, interactive = 4, nested_shell = 5, settings = 6,
   destructive = 7,
 }
-local LAST_RANK <const> = 7
 
 local function nothing_declared(call)
   if call.remote then
@@ -87,21 +86,28 @@ local function nothing_declared(call)
   return because("the call", "allow", "it touches nothing that is judged")
 end
 
+local function judge(call, item, rank)
+  local reason = JUDGES[item.kind](call, item)
+  -- What has no path has no class, so it counts as outside $SCRATCH.
+  if call.remote and rank > 1 then
+    return reasons.stricter(reason, "ask", "it comes from another device")
+  end
+  return reason
+end
+
 local function reasons_of(call, items)
-  local out, judged = {}, 0
-  for rank = 1, LAST_RANK do
-    for _, item in ipairs(items) do
-      if RANK[item.kind] == rank then
-        local reason = JUDGES[item.kind](call, item)
-        -- What has no path has no class, so it counts as outside $SCRATCH.
-        if call.remote and rank > 1 then
-          reason = reasons.stricter(reason, "ask", "it comes from another device")
-        end
-        out[#out + 1], judged = reason, judged + 1
-      end
+  local out, last = {}, 0
+  for i = 1, #items do
+    local rank = RANK[items[i].kind]
+    if rank == 1 then out[#out + 1] = judge(call, items[i], 1) end
+    if rank and rank > last then last = rank end
+  end
+  for rank = 2, last do
+    for i = 1, #items do
+      if RANK[items[i].kind] == rank then out[#out + 1] = judge(call, items[i], rank) end
     end
   end
-  if judged == 0 then out[1] = nothing_declared(call) end
+  if last == 0 then out[1] = nothing_declared(call) end
   return out
 end
 

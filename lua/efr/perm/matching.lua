@@ -75,10 +75,22 @@ end
 
 -- Parts of a pattern ---------------------------------------------------------------------------
 
-local function is_bare(pattern)
+local function takes_all(pattern)
   return not (pattern.args and #pattern.args > 0) and not (pattern.forbid and #pattern.forbid > 0)
     and not pattern.min_operands and not pattern.max_operands and not pattern.max_options
     and not pattern.under and not pattern.check
+end
+
+-- Patterns do not change, so what was found of one is kept.
+local BARE <const> = setmetatable({}, { __mode = "k" })
+
+local function is_bare(pattern)
+  local known = BARE[pattern]
+  if known == nil then
+    known = takes_all(pattern)
+    BARE[pattern] = known
+  end
+  return known
 end
 
 ---Whether a pattern takes any words after its program.

@@ -73,15 +73,15 @@ function RESOURCES.place(resource, subject)
   return subject.command ~= nil and M.at_place(resource, subject.command)
 end
 
-local function meets(rule, subject)
-  if rule.action == subject.action then return true end
-  if rule.action ~= "any" then return false end
-  -- A line may be opened for a command and its network must still be closed.
-  return not (subject.action == "network" and rule.resource.kind == "command")
-end
-
 local function matches(rule, subject, project)
-  return meets(rule, subject) and RESOURCES[rule.resource.kind](rule.resource, subject, project)
+  local action, resource = subject.action, rule.resource
+  local kind = resource.kind
+  if rule.action ~= action then
+    if rule.action ~= "any" then return false end
+    -- A line may be opened for a command and its network must still be closed.
+    if action == "network" and kind == "command" then return false end
+  end
+  return RESOURCES[kind](resource, subject, project)
 end
 
 -- Whether a rule is about secrets by name, so that it may open one.
