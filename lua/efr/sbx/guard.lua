@@ -24,7 +24,7 @@ local M = {}
 M.ROUNDS = 3 ---@type integer
 M.MAX_CHANGES = 64 ---@type integer
 
-local LIST_MS <const> = 5000
+local LIST_MS <const> = 30000 -- no answer is a quarantine, so a busy machine gets time
 local MAX_LISTED <const> = 1024 * 1024 -- bytes of settings whose listings are kept
 local MAX_KEPT <const> = 8
 -- Git starts there to list settings that it gets on standard input; there is no repository.
