@@ -6,7 +6,7 @@ usage: play.py LIMIT LINE...
 Owns: the terminal of the demo. Each line is typed when zsh shows its prompt again. What zsh prints is
 copied as it is. Status 0 when the shell ended by itself, 1 when a line took longer than LIMIT seconds.
 The end of a line is told by a mark that the demo's prompt prints (OSC 133;A), never by time. A question is
-answered with n, once a line.
+answered with n, once a line, when efr reads single keys: what is typed before that is thrown away.
 """
 import fcntl
 import os
@@ -30,11 +30,26 @@ except OSError:
     size = struct.pack("HHHH", 30, 100, 0, 0)
 fcntl.ioctl(master, termios.TIOCSWINSZ, size)
 
+
+def reads_keys():
+    """Whether the program in front reads single keys, as efr does once its question stands."""
+    return not termios.tcgetattr(master)[3] & termios.ICANON
+
+
 answered, recent = False, b""
 held, status, end = b"", 1, time.monotonic() + limit
 while True:
-    left = end - time.monotonic()
-    if left <= 0 or not select.select([master], [], [], left)[0]:
+    asked = QUESTION in recent and not answered
+    if asked and reads_keys():
+        os.write(master, b"n")
+        answered = True
+        continue
+    left = max(0, end - time.monotonic())
+    # No event tells that the terminal's mode changed, so with an open question it looks again soon.
+    ready = select.select([master], [], [], min(left, 0.02) if asked else left)[0]
+    if not ready and asked and left > 0:
+        continue
+    if not ready:
         sys.stdout.write("\ndemo: no answer within %d s\n" % limit)
         break
     try:
@@ -52,9 +67,6 @@ while True:
     sys.stdout.buffer.write(b"".join(parts))
     sys.stdout.flush()
     recent = (recent + data)[-4096:]
-    if QUESTION in recent and not answered:
-        os.write(master, b"n")
-        answered = True
     for _ in parts[1:]:
         answered, recent = False, b""
         if lines:

@@ -155,7 +155,14 @@ EOF
     tmux -L "$tmux_name" send-keys "print ready-\$((40+2))" Enter
     see 'ready-42'
 }
-keys() { tmux -L "$tmux_name" send-keys "$@"; }
+# keys KEY...: a single y or n waits until efr reads single keys.
+keys() {
+    if [[ $# == 1 && $1 == [yn] ]]; then
+        python3 "$tests/e2e/single_keys.py" "$limit" "$(tmux -L "$tmux_name" display-message -p '#{pane_tty}')" ||
+            fail 'no question reads keys'
+    fi
+    tmux -L "$tmux_name" send-keys "$@"
+}
 type_line() {
     tmux -L "$tmux_name" send-keys -l -- "$1"
     tmux -L "$tmux_name" send-keys Enter
