@@ -325,4 +325,23 @@ describe("sbx.calls with the launcher", function()
     assert.is_nil(call:result())
     call:cleanup()
   end)
+
+  it("leaves no directory of a conversation once nothing is kept there", function()
+    local function prepare(name)
+      return assert(sandbox:prepare({
+        conversation_id = "gone", call_id = name, line = "true", cwd = "/", launch = "direct",
+      }))
+    end
+    local one, two = prepare("one"), prepare("two")
+    assert(one:cleanup())
+    assert.is_truthy(app.ports.fs.stat(two.line_path))
+    local place = two.dir:match("^(.*)/")
+    assert(two:cleanup())
+    assert.is_nil((app.ports.fs.stat(place)))
+    sandbox.state:put("gone", { exports = { A = "1" }, functions = {}, aliases = {} })
+    assert(prepare("three"):cleanup())
+    assert.is_truthy(app.ports.fs.stat(place .. "/.state"))
+    sandbox:forget("gone")
+    assert.is_nil((app.ports.fs.stat(place)))
+  end)
 end)

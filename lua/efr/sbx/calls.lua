@@ -365,7 +365,8 @@ function Call:refuse_deletes(list)
   for _, name in ipairs(list.names) do refused[list.cache .. "/" .. name] = true end
 end
 
----Removes the directory of the call and its layers.
+---Removes the directory of the call and its layers, and the conversation's when nothing else is
+---kept there.
 function Call:cleanup()
   local calls, id = self.calls, self.conversation_id
   if self.hold then
@@ -379,7 +380,10 @@ function Call:cleanup()
     self.layer = nil
     if self.keeps then calls:tidy() end
   end
-  return self.calls.app.ports.fs.rmtree(self.dir)
+  local fs = calls.app.ports.fs
+  local ok, err, code = fs.rmtree(self.dir)
+  fs.rmdir(self.dir:match("^(.*)/"))
+  return ok, err, code
 end
 
 ---Forgets what a conversation kept in its sandbox.

@@ -124,6 +124,7 @@ function State:forget(id)
   self._states[id], self._written[id] = nil, nil
   self._ports.fs.unlink(self:_place(id) .. "/.state")
   self._ports.fs.rmtree(self:_place(id) .. "/.replay")
+  self._ports.fs.rmdir(self:_place(id)) -- stays while a call has its directory there
 end
 
 ---@param ports table  fs, uv
