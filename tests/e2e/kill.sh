@@ -54,3 +54,6 @@ project
 python3 "$tests/e2e/kill.py" "$run" "$db" "$P" "$rounds" "$EFR_BIN/efr" "$unique"
 [[ ! -e $P/after ]] || fail 'the rest of a line ran after the kill'
 equals "$(efr send -- simple)" fine 'the next prompt'
+shopt -s nullglob
+left=("$run"/shell/* "$run"/sbx/*/*)
+equals "${left[*]}" '' 'what the killed ones left in the runtime root'

@@ -15,6 +15,7 @@ local describe = require "efr.sbx.describe"
 local dispatch = require "efr.daemon.dispatch"
 local git = require "efr.sbx.git"
 local guard = require "efr.sbx.guard"
+local leftovers = require "efr.daemon.leftovers"
 local lua_rules = require "efr.daemon.lua_rules"
 local manager = require "efr.conv.manager"
 local notices = require "efr.daemon.notices"
@@ -211,6 +212,9 @@ local function settle_last_run(app)
     return nil, err, code
   end
   app.notices:restarted(lost)
+  leftovers.remove(app.ports.fs, app.paths.runtime, function(id)
+    return app.query:conversation(id) ~= nil
+  end)
   app.store:subscribe(nil, function(row)
     app.notices:on_row(row)
   end)
