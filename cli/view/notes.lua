@@ -17,6 +17,13 @@ function M.fallback(settings)
     fallback.asked or "the mode", settings.mode or "another mode", reason, fix or "")
 end
 
+--- That efrd cannot write down how a turn ended.
+--- @param why string?
+--- @return string
+function M.unsaved(why)
+  return ("efrd cannot record the end of this turn, and tries again: %s"):format(why or "")
+end
+
 local LINE_CHARACTERS <const> = 60
 
 local function one_row(line)

@@ -75,7 +75,10 @@ function show.prose(self, item)
 end
 
 function show.note(self, item, ctx)
-  self:_err(block.note_rows(item, ctx))
+  if not item.shown then
+    item.shown = true
+    self:_err(block.note_rows(item, ctx))
+  end
   return true
 end
 
@@ -134,12 +137,13 @@ function show.input(self, item, ctx)
   return not is_open
 end
 
--- A command that waits does so before its call has ended.
-local function show_inputs(self, ctx)
+-- A command that waits does so before its call has ended, and an urgent note may be about a call
+-- that does not end.
+local function show_urgent(self, ctx)
   for i = self.next, #self.turn.blocks do
     local item = self.turn.blocks[i]
-    if item.kind == "input" then
-      show.input(self, item, ctx)
+    if item.kind == "input" or item.urgent then
+      show[item.kind](self, item, ctx)
     end
   end
 end
@@ -157,7 +161,7 @@ function Plain:update(now_ms)
   while self.next <= #self.turn.blocks do
     local item = self.turn.blocks[self.next]
     if not show[item.kind](self, item, ctx) then
-      return show_inputs(self, ctx)
+      return show_urgent(self, ctx)
     end
     self.next = self.next + 1
   end

@@ -471,6 +471,10 @@ function draft.context(self, d)
   self.context = { tokens = d.tokens, limit = d.limit, window = d.window }
 end
 
+function draft.unsaved(self, d)
+  self:note(notes.unsaved(d.message), "error").urgent = true
+end
+
 --- Applies a draft. A draft of another turn, or one that is older than what ended its subject,
 --- changes nothing.
 function Turn:draft(item, now_ms)

@@ -60,12 +60,17 @@ rm bomb.py full
 [[ $(id -u) == 0 ]] || exit 0
 pid=$(daemon_pid)
 touch go
-efr send -- three >"$disk/three" 2>&1 &
+# What it says cannot go to a file of that disk.
+exec {three}< <(exec efr send -- three 2>&1)
 sent=$!
 until [[ $(stat -f -c %a "$disk") -lt 10 ]] || ! kill -0 $sent 2>/dev/null; do read -rt 0.05 <> <(:) || true; done
 [[ $(stat -f -c %a "$disk") -lt 10 ]] || fail 'the disk is not full, so this shows nothing'
 contains "$(efr status)" 'efrd' 'status on a full disk'
 equals "$(daemon_pid)" "$pid" 'the daemon'
+line=
+until [[ $line == *'cannot record the end of this turn'*full* ]]; do
+    read -rt "$limit" -u "$three" line || fail 'no word of the full disk'
+done
 rm go fill # the end of the turn is recorded as soon as it can be
 wait $sent || true
 contains "$(efr send -- four)" 'out-42' 'a turn when there is space again'

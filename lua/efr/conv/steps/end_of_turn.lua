@@ -80,6 +80,14 @@ local function batch_of(turn)
   return batch
 end
 
+-- Who follows would otherwise wait without a word: an event cannot be recorded now.
+local function say_waits(turn, message)
+  turn.conv:send_drafts({ {
+    turn_id = turn.id, after_seq = turn.conv.last_seq,
+    draft = { kind = "unsaved", message = tostring(message) },
+  } })
+end
+
 ---@param turn efr.Turn
 ---@return true
 function M.run(turn)
@@ -97,6 +105,7 @@ function M.run(turn)
     if seqs then break end
     turn.app.log:error("turn %s: its end could not be recorded: %s", turn.id, message)
     if turn.conv.closed or code == "EFR_CLOSED" or code == "EFR_CONFLICT" then break end
+    if wait == FIRST_RETRY_MS then say_waits(turn, message) end
     async.sleep(wait)
     wait = math.min(wait * 2, MAX_RETRY_MS)
   end
