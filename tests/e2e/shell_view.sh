@@ -29,6 +29,10 @@ shows() {
         fail "the screen never showed /$1/"
 }
 lines_of() { tmux -L "$tmux_name" capture-pane -p -t "${1:-:0}"; }
+# has_rows N: until vi shows so many empty rows; it draws anew after a change of size.
+has_rows() {
+    python3 "$tests/e2e/until.py" "$limit" "^$1\$" bash -c "tmux -L $tmux_name capture-pane -p | grep -c '^~' || true"
+}
 leave_key=C-$'\134'
 # leave LINE: a prompt whose call is allowed, and left running.
 leave() {
@@ -54,12 +58,11 @@ shows 'a attach . i interrupt . q leave'
 contains "$(lines_of)" 'running for [0-9]+ s: ./with vi' 'the header'
 keys a
 shows 'Ctrl.. leaves . ./with vi'
-equals "$(lines_of | grep -c '^~')" 27 'rows of vi'
+has_rows 27 || fail 'vi does not fill the screen below the header'
 keys -l 'ihello there'
 shows '^hello there'
 tmux -L "$tmux_name" resize-window -x 70 -y 20
-python3 "$tests/e2e/until.py" "$limit" '^17$' bash -c "tmux -L $tmux_name capture-pane -p | grep -c '^~' || true" ||
-    fail 'vi did not follow the size'
+has_rows 17 || fail 'vi did not follow the size'
 # Ctrl+\ leaves, the look is there again, and the program lives on.
 keys "$leave_key"
 shows 'a attach . i interrupt . q leave'
