@@ -43,11 +43,21 @@ int efr_dir_stat(int dir_fd, const char *path, struct stat *st)
     return fd < 0 ? -1 : fstat(fd, st);
 }
 
+int efr_dir_open_file(int dir_fd, const char *path)
+{
+    return open_below(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+}
+
+ssize_t efr_dir_read_link(int dir_fd, const char *path, char *text, size_t text_bytes)
+{
+    CLEANUP_FD int fd = open_below(dir_fd, path, O_PATH | O_NOFOLLOW);
+    return fd < 0 ? -1 : readlinkat(fd, "", text, text_bytes);
+}
+
 int efr_dir_read(int dir_fd, const char *path, size_t max_bytes, struct efr_buf *out,
                  struct efr_err *err)
 {
-    CLEANUP_FD int fd =
-        open_below(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    CLEANUP_FD int fd = efr_dir_open_file(dir_fd, path);
     if (fd < 0)
         return efr_err_errno(err, errno, "open %s", path);
     return efr_fs_read_regular(fd, path, max_bytes, out, err);

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 struct efr_buf;
 struct efr_err;
@@ -21,6 +22,14 @@ int efr_dir_open_at(int dir_fd, const char *path);
 
 /* What path is; a link is described itself. Returns 0 or -1 with errno set. */
 int efr_dir_stat(int dir_fd, const char *path, struct stat *st);
+
+/* Opens a file for reading, without waiting for a fifo; what it is must be asked of the descriptor.
+ * Returns a descriptor or -1 with errno set. */
+int efr_dir_open_file(int dir_fd, const char *path);
+
+/* The text of a link, without a terminator. Returns its length, cut to text_bytes, or -1 with errno
+ * set. */
+ssize_t efr_dir_read_link(int dir_fd, const char *path, char *text, size_t text_bytes);
 
 /* Appends a regular file to out; all else is EFR_NOT_REGULAR, more than max bytes EFR_TOO_BIG.
  * Never waits for a fifo. */

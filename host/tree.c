@@ -97,6 +97,11 @@ void efr_tree_destroy(struct efr_tree *tree)
     free(tree);
 }
 
+int efr_tree_fd(const struct efr_tree *tree)
+{
+    return tree->fd;
+}
+
 void efr_tree_decide(struct efr_tree *tree, const char *path, bool enter)
 {
     tree_set_add(enter ? &tree->entered : &tree->passed, path);

@@ -58,6 +58,9 @@ struct efr_tree_sums {
 struct efr_tree *efr_tree_create(const char *path, struct efr_err *err);
 void efr_tree_destroy(struct efr_tree *tree);
 
+/* The root's descriptor; borrowed. */
+int efr_tree_fd(const struct efr_tree *tree);
+
 /* What becomes of directories: a path that is decided, or a name that must be decided first
  * (EFR_TREE_OPEN until then). Not while a walk runs. */
 void efr_tree_decide(struct efr_tree *tree, const char *path, bool enter);

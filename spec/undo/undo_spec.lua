@@ -243,7 +243,7 @@ describe("undo", function()
     w.shell("echo 1 > a")
     local run = w.app.git.run
     w.app.git.run = function(self, what)
-      if what.args[1] == "hash-object" then return nil, "no space left", "EFR_GIT" end
+      if table.concat(what.args, " "):find("fast-import", 1, true) then return nil, "no space left", "EFR_GIT" end
       return run(self, what)
     end
     local call, err = snap.wait(w.app.snapshots.begin, w.app.snapshots, {

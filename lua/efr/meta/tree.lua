@@ -1,7 +1,7 @@
 ---@meta efr.tree
 -- A directory tree held open: its walks, and what they find. No link is followed and no mount is
 -- entered. Failures are nil, text, code; a closed tree gives nil, "closed", "EFR_CLOSED", and one
--- whose walk runs nil, text, "EFR_BUSY". Loop thread only.
+-- that is walked or fed from nil, text, "EFR_BUSY". Loop thread only.
 local M = {}
 
 ---@class efr.TreeEntry
@@ -76,6 +76,23 @@ function Tree:walk(limits, fn) end
 ---@return string? err
 ---@return string? code
 function Tree:take(count) end
+
+---@class efr.TreeFeed
+---@field fd integer  a pipe that blocks; it must stay open until fn is called
+---@field paths string[]  relative to the root
+---@field first_mark integer?  of paths[1], default 1; the next ones follow
+---@field max_bytes integer?  of a file; a longer one fails
+---@field links boolean?  the paths are links: their texts are written
+
+---Writes files as input of `git fast-import`, one blob with a mark each, in another thread. Then
+---calls fn with the numbers of the paths that have none: they could not be read or did not hold
+---still; or with nil, text, code, when the pipe broke.
+---@param what efr.TreeFeed
+---@param fn fun(failed: integer[]?, err: string?, code: string?)
+---@return true? ok
+---@return string? err
+---@return string? code
+function Tree:feed(what, fn) end
 
 ---The newest walk is what later ones are compared with.
 ---@return true? ok

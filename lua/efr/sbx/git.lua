@@ -213,9 +213,31 @@ local function feed(run, bytes)
   return fd
 end
 
+-- A pipe for what the caller writes itself, in a thread that may wait.
+local function open_source(run)
+  local fds, err, code = run.ports.uv.pipe({ nonblock = false }, { nonblock = false })
+  if not fds then return nil, err, code end
+  run.source_fd = fds.write
+  return fds.read
+end
+
+-- Lets the caller write. Where git went away before it had all, git's own words say why.
+local function use_source(run, source)
+  local fd = run.source_fd
+  run.open = run.open + 1
+  async.spawn(function()
+    local ok, err, code = source(fd)
+    run.ports.sys.close_fd(fd)
+    run.open = run.open - 1
+    if not ok and code ~= "EPIPE" then return give_up(run, err, code) end
+    settle(run)
+  end)
+end
+
 local function open_streams(run, what)
   local fds, err, code = {}, nil, nil
   fds[0] = "null"
+  if what.source then fds[0], err, code = open_source(run) end
   if what.stdin then fds[0], err, code = feed(run, what.stdin) end
   if fds[0] then fds[1], err, code = collect(run, run.out, what.max_bytes or M.MAX_BYTES, true) end
   if fds[1] then fds[2], err, code = collect(run, run.err, ERR_BYTES, false) end
@@ -237,7 +259,11 @@ local function start(run, launcher, argv, what, timeout_ms)
   for _, fd in pairs(fds) do
     if fd ~= "null" then ports.sys.close_fd(fd) end
   end
-  if not run.child then return finish(run, nil, err, code) end
+  if not run.child then
+    if run.source_fd then ports.sys.close_fd(run.source_fd) end
+    return finish(run, nil, err, code)
+  end
+  if what.source then use_source(run, what.source) end
   local timer = assert(ports.uv.new_timer())
   run.handles[#run.handles + 1] = timer
   timer:start(timeout_ms + GRACE_MS, 0, function()
@@ -254,6 +280,8 @@ end
 ---@field env table<string, string>?  GIT_DIR, GIT_INDEX_FILE and their like (PASSED above)
 ---@field user_config boolean?  the user's and the system's settings count
 ---@field stdin string?
+---@field source (fun(fd: integer): true?, string?, string?)?  in place of stdin: writes to a pipe
+---that blocks, in a task of its own; never on the loop thread
 ---@field timeout_ms integer?
 ---@field max_bytes integer?  of its output
 

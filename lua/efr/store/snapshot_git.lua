@@ -3,24 +3,29 @@
 -- Runs in efrd; everything waits, in a task.
 --
 -- Policy: the store is bare and efr's own; git runs in a domain that reads the root and writes this
--- store alone. Content goes in as the bytes on disk: no attribute, filter or end of line counts.
+-- store alone. Content goes in as the bytes on disk: no attribute, filter or end of line counts. A
+-- tree is the one before it with some names changed; content and trees come in one stream, and lie
+-- in one pack when they are many.
+
+local async = require "efr.util.async"
 
 local M = {}
 
 local EMPTY_BLOB <const> = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 local NOTHING <const> = ("0"):rep(40)
+local EMPTY_MARK <const> = 1 -- of the blob without bytes; content begins after it
 local ATTRIBUTES <const> = "* -text -ident !filter !working-tree-encoding !eol\n"
 local CONFIG <const> = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
   .. "\tprotectNTFS = false\n\tprotectHFS = false\n\tlooseCompression = 1\n"
   .. "\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
-local HASH_FILES <const> = 1000 -- of one run
-local HASH_BYTES <const> = 256 * 1024 * 1024
 local RUN_MS <const> = 120000
+local BYTES_PER_MS <const> = 4096 -- what a slow disk and a busy processor still take
+local MAX_RUN_MS <const> = 3600000
+local WRITE_BYTES <const> = 64 * 1024
 local BLOBS_BYTES <const> = 64 * 1024 * 1024
 local MAX_LIST_BYTES <const> = 256 * 1024 * 1024
 local MAX_DIFF_BYTES <const> = 16 * 1024 * 1024
 
-M.EMPTY_BLOB = EMPTY_BLOB
 ---The tree without entries.
 M.EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -51,9 +56,8 @@ end
 local function run(self, args, opts)
   opts = opts or {}
   local found, err, code = self.git:run {
-    root = self.root, store = self.dir, args = args, stdin = opts.stdin,
-    env = { GIT_DIR = self.dir, GIT_INDEX_FILE = self.dir .. "/index",
-      GIT_WORK_TREE = opts.work_tree },
+    root = self.root, store = self.dir, args = args, stdin = opts.stdin, source = opts.source,
+    env = { GIT_DIR = self.dir, GIT_WORK_TREE = opts.work_tree },
     timeout_ms = opts.timeout_ms or RUN_MS, max_bytes = opts.max_bytes,
   }
   if not found then return nil, ("git %s: %s"):format(args[1], err), code end
@@ -75,8 +79,7 @@ function Store:init()
     ok, err, code = fs.mkdirs_real(dir .. name, 448)
     if not ok then return nil, err, code end
   end
-  -- What a git that was killed left there.
-  fs.unlink(dir .. "/index.lock")
+  self:sweep()
   for path, bytes in pairs({ ["/config"] = CONFIG, ["/info/attributes"] = ATTRIBUTES,
     ["/HEAD"] = "ref: refs/heads/none\n" }) do
     if fs.read_real(dir .. path, 4096) ~= bytes then
@@ -84,10 +87,19 @@ function Store:init()
       if not ok then return nil, err, code end
     end
   end
-  -- What stands for everything that has no content.
-  local found
-  found, err, code = run(self, { "hash-object", "-w", "--stdin" })
-  return found and true, err, code
+  return true
+end
+
+---Removes what a git that was killed, or that found no room, left in the store. Nothing else may
+---run in it.
+function Store:sweep()
+  local fs = self.fs
+  for dir, pattern in pairs({ [self.dir] = "^fast_import_crash_",
+    [self.dir .. "/objects/pack"] = "^tmp_" }) do
+    for _, entry in ipairs(fs.readdir(dir) or {}) do
+      if entry.name:find(pattern) then fs.unlink(dir .. "/" .. entry.name) end
+    end
+  end
 end
 
 -- Content -----------------------------------------------------------------------------------------
@@ -99,96 +111,88 @@ local function quote(path)
   end) .. '"'
 end
 
--- Hashes files from `first` on, as many as one run takes. Returns the number of the next one; a
--- file that git could not read has no hash.
-local function hash_some(self, files, first, out)
-  local lines, bytes, last = {}, 0, first
-  while last <= #files and #lines < HASH_FILES and bytes < HASH_BYTES do
-    lines[#lines + 1] = quote(files[last].path)
-    bytes = bytes + files[last].size
-    last = last + 1
-  end
-  local text, err, code, found = run(self, {
-    "hash-object", "-w", "--no-filters", "--stdin-paths",
-  }, { stdin = table.concat(lines, "\n") .. "\n", take = { [128] = true } })
-  if not text then return nil, err, code end
-  local count = 0
-  for oid in text:gmatch("(%x+)\n") do
-    out[first + count] = oid
-    count = count + 1
-  end
-  if count == #lines then return last end
-  if found.code == 0 or not found.err:find("open '", 1, true) then
-    return nil, "git hash-object: " .. (found.err:match("[^\n]+") or "it said too little"),
-      "EFR_GIT_FAILED"
-  end
-  out[first + count] = false
-  return first + count + 1
-end
-
----Puts files into the store.
----@param files {path: string, size: integer}[]  relative to the root, or absolute below the store
----@return (string|false)[]? hashes  false: git could not read it
----@return string? err
----@return string? code
-function Store:hash(files)
-  local out, at = {}, 1
-  while at <= #files do
-    local next_at, err, code = hash_some(self, files, at, out)
-    if not next_at then return nil, err, code end
-    at = next_at
-  end
-  return out
-end
-
----Puts texts into the store, through files below it.
----@param texts string[]
----@return string[]? hashes
----@return string? err
----@return string? code
-function Store:hash_texts(texts)
-  local files = {}
-  for i, text in ipairs(texts) do
-    local path = ("%s/tmp/%d"):format(self.dir, i)
-    local ok, err, code = write_plain(self, path, text)
-    if not ok then return nil, err, code end
-    files[i] = { path = path, size = #text }
-  end
-  local out, err, code = self:hash(files)
-  for _, file in ipairs(files) do self.fs.unlink(file.path) end
-  return out, err, code
-end
-
 -- Trees -------------------------------------------------------------------------------------------
 
 ---@class efr.SnapshotLine
 ---@field name string  as in a tree
 ---@field mode string?  nil: remove it
----@field oid string?
+---@field mark integer?  of its content; nil: it has none
 
----Changes the index and gives its tree.
----@param lines efr.SnapshotLine[]
+---@class efr.SnapshotImport
+---@field base string  the tree that is changed
+---@field bytes integer  about how much content there is
+---@field content fun(fd: integer, first_mark: integer): efr.SnapshotLine[]?, string?, string?
+---writes the content from this mark on, and says what changes
+
+-- Writes a text to a pipe, in another thread.
+local function write_all(uv, fd, text)
+  while text ~= "" do
+    local err, count = async.await(function(resume) assert(uv.fs_write(fd, text, -1, resume)) end)
+    if err then return nil, "write to git: " .. err, err:match("^%u+") end
+    text = text:sub(count + 1)
+  end
+  return true
+end
+
+local function head_of(base)
+  local head = "commit refs/efr-import\ncommitter efr <efr@localhost> 0 +0000\ndata 0\n"
+  return base == M.EMPTY_TREE and head or ('%sM 040000 %s ""\n'):format(head, base)
+end
+
+-- Names go before names come: a file can take the place of a directory. The tree is asked for, and
+-- the reference is forgotten: rows and the collector keep trees.
+local function write_lines(uv, fd, base, lines)
+  local buffer, size = { head_of(base) }, 0
+  local function put(text)
+    buffer[#buffer + 1], size = text, size + #text
+    if size < WRITE_BYTES then return true end
+    local all = table.concat(buffer)
+    buffer, size = {}, 0
+    return write_all(uv, fd, all)
+  end
+  for _, is_gone in ipairs({ true, false }) do
+    for _, line in ipairs(lines) do
+      local ok, err, code = true, nil, nil
+      if is_gone and not line.mode then
+        ok, err, code = put(("D %s\n"):format(quote(line.name)))
+      elseif line.mode and not is_gone then
+        ok, err, code = put(("M %s :%d %s\n"):format(line.mode, line.mark or EMPTY_MARK,
+          quote(line.name)))
+      end
+      if not ok then return nil, err, code end
+    end
+  end
+  buffer[#buffer + 1] = ('ls ""\nreset refs/efr-import\nfrom %s\n\ndone\n'):format(NOTHING)
+  return write_all(uv, fd, table.concat(buffer))
+end
+
+---Writes content and the tree that it makes.
+---@param what efr.SnapshotImport
 ---@return string? tree
 ---@return string? err
 ---@return string? code
-function Store:apply(lines)
-  local gone, new = {}, {}
-  for _, line in ipairs(lines) do
-    if line.mode then
-      new[#new + 1] = ("%s %s\t%s\0"):format(line.mode, line.oid, line.name)
-    else
-      gone[#gone + 1] = ("0 %s\t%s\0"):format(NOTHING, line.name)
-    end
-  end
-  if #gone + #new > 0 then
-    local ok, err, code = run(self, { "update-index", "-z", "--index-info" },
-      { stdin = table.concat(gone) .. table.concat(new) })
+function Store:import(what)
+  local uv = self.uv
+  local function source(fd)
+    local ok, err, code = write_all(uv, fd, ("blob\nmark :%d\ndata 0\n"):format(EMPTY_MARK))
     if not ok then return nil, err, code end
+    local lines
+    lines, err, code = what.content(fd, EMPTY_MARK + 1)
+    if not lines then return nil, err, code end
+    return write_lines(uv, fd, what.base, lines)
   end
-  local out, err, code = run(self, { "write-tree", "--missing-ok" })
-  local tree = out and out:match("^(%x+)\n$")
-  if not tree then return nil, err or "git write-tree said nothing", code end
-  return tree
+  local out, err, code = run(self, {
+    "-c", "core.bigFileThreshold=16m", "-c", "pack.compression=1", "fast-import", "--quiet",
+    "--done", "--depth=0",
+  }, { source = source, timeout_ms = math.min(RUN_MS + what.bytes // BYTES_PER_MS, MAX_RUN_MS) })
+  if not out then
+    self:sweep()
+    return nil, err, code
+  end
+  local tree = out:match("^040000 tree (%x+)\t\n$")
+  if tree then return tree end
+  if out == "missing \n" then return M.EMPTY_TREE end
+  return nil, "git fast-import said nothing", "EFR_GIT_FAILED"
 end
 
 ---@class efr.SnapshotDiff

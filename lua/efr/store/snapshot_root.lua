@@ -138,18 +138,6 @@ end
 
 -- Into the store ----------------------------------------------------------------------------------
 
-local function parts_of(path)
-  local parent, name = path:match("^(.*)/([^/]*)$")
-  return parent or ".", name or path
-end
-
--- The text of a link. nil: it is none any more.
-local function read_link(top, path)
-  local parent, name = parts_of(path)
-  local dir <close> = top:open(parent)
-  return dir and dir:readlink(name)
-end
-
 local function collect(self, changes)
   local lines, files, links = {}, {}, {}
   for _, change in ipairs(changes) do
@@ -160,7 +148,7 @@ local function collect(self, changes)
     end
     if old_name and old_name ~= name then lines[#lines + 1] = { name = old_name } end
     if name then
-      local line = { name = name, mode = mode, oid = snapshot_git.EMPTY_BLOB, change = change }
+      local line = { name = name, mode = mode, change = change }
       lines[#lines + 1] = line
       local list = has_bytes and (change.after.type == "link" and links or files)
       if list then list[#list + 1] = line end
@@ -169,54 +157,51 @@ local function collect(self, changes)
   return lines, files, links
 end
 
--- A file that could not be read stands as left out.
+-- A file that could not be read, or that did not hold still, stands as left out.
 local function leave_out(self, line)
   local entry = line.change.after
   entry.mark = "unhashed"
   line.mode, line.name = names.encode(line.change.path, entry, self.as_root)
-  line.oid = snapshot_git.EMPTY_BLOB
+  line.mark = nil
 end
 
-local function hash_files(self, files)
-  local list = {}
-  for i, line in ipairs(files) do
-    list[i] = { path = line.change.path, size = line.change.after.size }
-  end
-  local hashes, err, code = self.store:hash(list)
-  if not hashes then return nil, err, code end
-  for i, line in ipairs(files) do
-    line.oid = hashes[i]
-    if not hashes[i] then leave_out(self, line) end
-  end
-  return true
-end
-
-local function hash_links(self, links)
-  if #links == 0 then return true end
-  local top <close>, err, code = self.ports.dir.open(self.path)
-  if not top then return nil, err, code end
-  local texts, found = {}, {}
-  for _, line in ipairs(links) do
-    local text = read_link(top, line.change.path)
-    if text then
-      texts[#texts + 1], found[#found + 1] = text, line
-    else
-      leave_out(self, line)
+-- Writes the content of some lines. Returns the next mark.
+local function feed(self, lines, what)
+  local mark = what.first_mark
+  for first = 1, #lines, TAKE do
+    local last = math.min(first + TAKE - 1, #lines)
+    what.paths, what.first_mark = {}, mark
+    for i = first, last do
+      what.paths[#what.paths + 1] = lines[i].change.path
+      lines[i].mark = mark
+      mark = mark + 1
     end
+    local failed, err, code = async.await(function(resume)
+      local ok, why, kind = self.tree:feed(what, resume)
+      if not ok then resume(nil, why, kind) end
+    end)
+    if not failed then return nil, err, code end
+    for _, i in ipairs(failed) do leave_out(self, lines[first + i - 1]) end
   end
-  local hashes
-  hashes, err, code = self.store:hash_texts(texts)
-  if not hashes then return nil, err, code end
-  for i, line in ipairs(found) do line.oid = hashes[i] or snapshot_git.EMPTY_BLOB end
-  return true
+  return mark
 end
 
 local function put(self, changes)
   local lines, files, links = collect(self, changes)
-  local ok, err, code = hash_files(self, files)
-  if ok then ok, err, code = hash_links(self, links) end
-  if not ok then return nil, err, code end
-  return self.store:apply(lines)
+  local bytes = 0
+  for _, line in ipairs(files) do bytes = bytes + line.change.after.size end
+  return self.store:import {
+    base = self.tree_id or snapshot_git.EMPTY_TREE, bytes = bytes,
+    content = function(fd, mark)
+      local err, code
+      mark, err, code = feed(self, files,
+        { fd = fd, first_mark = mark, max_bytes = self.limits().max_bytes })
+      if mark then
+        mark, err, code = feed(self, links, { fd = fd, first_mark = mark, links = true })
+      end
+      return mark and lines, err, code
+    end,
+  }
 end
 
 -- Opening -----------------------------------------------------------------------------------------
@@ -225,17 +210,13 @@ local function kept_file(self)
   return self.dir:gsub("%.git$", "") .. ".walk"
 end
 
--- The walk that the last run kept, when it fits the index beside it.
+-- The walk that the last run kept.
 local function take_kept(self)
   local fs, path = self.ports.fs, kept_file(self)
   local tag = fs.read_real(path .. ".tag", 256)
   fs.unlink(path .. ".tag")
   local tree = tag and tag:match("^(%x+)\n$")
-  if tree and self.tree:load(path, tree) then
-    self.tree_id = tree
-  else
-    fs.unlink(self.dir .. "/index")
-  end
+  if tree and self.tree:load(path, tree) then self.tree_id = tree end
   fs.unlink(path)
 end
 
@@ -263,12 +244,11 @@ function Root:close()
   self.tree, self.tree_id, self.may_skip = nil, nil, nil
 end
 
--- After a failure the index and the walk may not fit: the next snapshot begins anew.
+-- After a failure the store may lack what the walk relies on: the next snapshot begins anew.
 local function drop(self)
   if not self.tree then return end
   self.tree:close()
   self.tree, self.tree_id, self.may_skip = nil, nil, nil
-  self.ports.fs.unlink(self.dir .. "/index")
 end
 
 -- A snapshot --------------------------------------------------------------------------------------
