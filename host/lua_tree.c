@@ -46,6 +46,7 @@ static const char *const mark_names[] = {
     [EFR_TREE_NESTED] = "nested",
     [EFR_TREE_MOUNT] = "mount",
     [EFR_TREE_PASSED] = "passed",
+    [EFR_TREE_UNREAD] = "unread",
     [EFR_TREE_OPEN] = "open",
 };
 
@@ -180,7 +181,10 @@ static int tree_walk(lua_State *L)
 static void run_feed(uv_work_t *work)
 {
     struct job *job = work->data;
-    job->rc = efr_tree_feed(efr_tree_fd(job->tree), &job->feed, &job->err);
+    const struct efr_tree_feed *feed = &job->feed;
+    job->rc = efr_tree_feed(efr_tree_fd(job->tree), feed, &job->err);
+    if (job->rc == 0)
+        efr_tree_mark_unread(job->tree, feed->paths, feed->failed, feed->count);
 }
 
 static int push_failed(lua_State *L, const struct job *job)

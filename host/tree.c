@@ -451,6 +451,25 @@ bool efr_tree_next(struct efr_tree *tree, struct efr_tree_change *change)
     return false;
 }
 
+void efr_tree_mark_unread(struct efr_tree *tree, const char *const *paths,
+                          const bool *failed, size_t count)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < tree->now.count; i++) {
+        struct efr_tree_entry *entry = &tree->now.items[i];
+        while (next < count && !failed[next])
+            next++;
+        if (next == count)
+            return;
+        if (strlen(paths[next]) != entry->path_len ||
+            memcmp(tree->now.paths.data + entry->path_at, paths[next], entry->path_len) !=
+                0)
+            continue;
+        entry->mark = EFR_TREE_UNREAD;
+        next++;
+    }
+}
+
 void efr_tree_commit(struct efr_tree *tree)
 {
     tree_list_finish(&tree->base);

@@ -24,6 +24,7 @@ enum efr_tree_mark {
     EFR_TREE_NESTED,     /* a directory with a repository of its own */
     EFR_TREE_MOUNT,      /* another file system begins there */
     EFR_TREE_PASSED,     /* the caller did not want it entered */
+    EFR_TREE_UNREAD,     /* it could not be read when its content was wanted */
     EFR_TREE_OPEN,       /* a name of the list that the caller has not decided */
 };
 
@@ -82,6 +83,11 @@ struct efr_tree_change {
 
 /* The next difference, in the order of the paths; false: no more. */
 bool efr_tree_next(struct efr_tree *tree, struct efr_tree_change *change);
+
+/* Marks what could not be read in the newest walk: a later walk gives it as a difference. The paths
+ * stand in the order of efr_tree_next. Not while a walk runs. */
+void efr_tree_mark_unread(struct efr_tree *tree, const char *const *paths,
+                          const bool *failed, size_t count);
 
 /* The newest walk is what later ones are compared with. */
 void efr_tree_commit(struct efr_tree *tree);

@@ -11,7 +11,7 @@
 #include "fs.h"
 #include "util.h"
 
-#define MAGIC "efr-tree 1\n"
+#define MAGIC "efr-tree 2\n"
 #define FILE_MAX_BYTES ((size_t)1 << 31)
 
 /* ---- entries ---- */

@@ -32,6 +32,7 @@ describe("store.snapshot_root", function()
       if found.kind == "file" or found.kind == "link" then
         word = word .. " " .. assert(snap.wait(root.store.blob, root.store, entry.oid))
       end
+      assert.is_nil(out[found.path], found.path) -- one name for a path
       out[found.path] = word
     end
     return out
@@ -190,6 +191,8 @@ describe("store.snapshot_root", function()
     root.tree = real
     assert.equal("top\n", by_name) -- what a reader by name gets
     assert.equal("left F", content(tree)["d/secret"])
+    place.shell("rm d; mv gone d")
+    assert.equal("file 644 changed\n", content(take())["d/secret"])
     for path, word in pairs(content(tree)) do
       assert.is_nil(word:find("top", 1, true), path .. ": " .. word)
     end

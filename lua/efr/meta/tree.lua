@@ -12,7 +12,7 @@ local M = {}
 ---@field size integer  bytes
 ---@field ino integer
 ---@field ctime_ns integer
----@field mark string?  "special", "unreadable", "big", "nested", "mount", "passed" or "open"
+---@field mark string?  "special", "unreadable", "big", "nested", "mount", "passed", "unread" or "open"
 ---@field empty boolean  a directory without entries
 
 ---@class efr.TreeChange
@@ -86,7 +86,8 @@ function Tree:take(count) end
 
 ---Writes files as input of `git fast-import`, one blob with a mark each, in another thread. Then
 ---calls fn with the numbers of the paths that have none: they could not be read or did not hold
----still; or with nil, text, code, when the pipe broke.
+---still; or with nil, text, code, when the pipe broke. Their mark is "unread" then, and a later walk
+---gives them as a difference. The paths stand in the order of take.
 ---@param what efr.TreeFeed
 ---@param fn fun(failed: integer[]?, err: string?, code: string?)
 ---@return true? ok

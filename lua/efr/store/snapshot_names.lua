@@ -17,7 +17,7 @@ local SET_ID <const> = 511 -- 0777: what is kept of a mode
 -- Why something was left out.
 M.CODES = {
   big = "B", unreadable = "U", special = "S", nested = "N", mount = "M", passed = "P", open = "P",
-  unhashed = "F",
+  unread = "F",
 }
 
 ---Words for what was left out, by code.

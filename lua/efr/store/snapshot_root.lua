@@ -146,9 +146,12 @@ local function collect(self, changes)
     if change.after then
       mode, name, has_bytes = names.encode(change.path, change.after, self.as_root)
     end
-    if old_name and old_name ~= name then lines[#lines + 1] = { name = old_name } end
+    if old_name and old_name ~= name then
+      lines[#lines + 1] = { name = old_name }
+      old_name = nil
+    end
     if name then
-      local line = { name = name, mode = mode, change = change }
+      local line = { name = name, mode = mode, change = change, old_name = old_name }
       lines[#lines + 1] = line
       local list = has_bytes and (change.after.type == "link" and links or files)
       if list then list[#list + 1] = line end
@@ -158,15 +161,16 @@ local function collect(self, changes)
 end
 
 -- A file that could not be read, or that did not hold still, stands as left out.
-local function leave_out(self, line)
+local function leave_out(self, lines, line)
+  if line.old_name then lines[#lines + 1] = { name = line.old_name } end
   local entry = line.change.after
-  entry.mark = "unhashed"
+  entry.mark = "unread"
   line.mode, line.name = names.encode(line.change.path, entry, self.as_root)
   line.mark = nil
 end
 
--- Writes the content of some lines. Returns the next mark.
-local function feed(self, lines, what)
+-- Writes the content of some of all lines. Returns the next mark.
+local function feed(self, all, lines, what)
   local mark = what.first_mark
   for first = 1, #lines, TAKE do
     local last = math.min(first + TAKE - 1, #lines)
@@ -181,7 +185,7 @@ local function feed(self, lines, what)
       if not ok then resume(nil, why, kind) end
     end)
     if not failed then return nil, err, code end
-    for _, i in ipairs(failed) do leave_out(self, lines[first + i - 1]) end
+    for _, i in ipairs(failed) do leave_out(self, all, lines[first + i - 1]) end
   end
   return mark
 end
@@ -194,10 +198,10 @@ local function put(self, changes)
     base = self.tree_id or snapshot_git.EMPTY_TREE, bytes = bytes,
     content = function(fd, mark)
       local err, code
-      mark, err, code = feed(self, files,
+      mark, err, code = feed(self, lines, files,
         { fd = fd, first_mark = mark, max_bytes = self.limits().max_bytes })
       if mark then
-        mark, err, code = feed(self, links, { fd = fd, first_mark = mark, links = true })
+        mark, err, code = feed(self, lines, links, { fd = fd, first_mark = mark, links = true })
       end
       return mark and lines, err, code
     end,
