@@ -5,9 +5,11 @@
 local answer = require "efr.cli.answer"
 local async = require "efr.util.async"
 local block = require "efr.cli.view.block"
+local exit_view = require "efr.cli.view.exit"
 local failure = require "efr.cli.failure"
 local keys = require "efr.cli.keys"
 local plain = require "efr.cli.view.plain"
+local question_view = require "efr.cli.view.question"
 local rpc = require "efr.cli.rpc"
 local screen = require "efr.cli.screen"
 local turn = require "efr.cli.view.turn"
@@ -86,7 +88,7 @@ local function open_view(self, options)
 end
 
 -- Sends the answer to a question. A question that is gone was answered elsewhere or expired.
-function Follow:_answer(question, decision)
+function Follow:_answer(question, decision, always)
   question.sent = true
   self.keys:stop()
   local method, params = "approval.respond", { call_id = question.call_id, decision = decision }
@@ -96,17 +98,39 @@ function Follow:_answer(question, decision)
   end
   params.command_id = self.env.ports.sys.uuid7()
   params.conversation_id = self.conversation_id
+  params.always = always or nil
   async.spawn(function()
-    local ok, message, code = self.link:call(method, params)
-    if not ok and code ~= "not_found" and code ~= rpc.LOST then
-      question.sent = nil
+    local reply, message, code = self.link:call(method, params)
+    if not reply and code ~= "not_found" and code ~= rpc.LOST then
+      question.sent, question.confirms = nil, nil
       self.turn:note("the answer was not taken: " .. message)
-      self.view:changed(true)
     end
+    if reply and always then
+      self.turn:note(exit_view.saved_words(reply))
+    end
+    self.view:changed(true)
   end)
 end
 
 local DECISION <const> = { y = "allow", Y = "allow", n = "deny", N = "deny" }
+
+-- `a` is confirmed with `y`; what was typed before that line stands does not count.
+function Follow:_key(question, key)
+  if question.confirms then
+    if key == "y" or key == "Y" then
+      return self:_answer(question, "allow", true)
+    end
+    question.confirms = nil
+  elseif DECISION[key] then
+    return self:_answer(question, DECISION[key])
+  elseif (key == "a" or key == "A") and question_view.rule(question) then
+    question.confirms = true
+  else
+    return
+  end
+  self.keys:listen(function() end)
+  self.view:changed(true)
+end
 
 -- Listens for the answer to the question, or to the command's wait, that stands on the screen now.
 function Follow:_ask()
@@ -119,20 +143,19 @@ function Follow:_ask()
   end
   self.answer:offer()
   local asked = question or waits.open(self.turn)
-  if asked == self.asked and not (not asked and self.answer:is_over()) then
+  local confirms = question and question.confirms
+  local same = asked == self.asked and confirms == self.confirms
+  if same and (asked or not self.answer:is_over()) then
     return
   end
-  self.asked = asked
+  self.asked, self.confirms = asked, confirms
   if not asked then
     return self.answer:rest()
   elseif not question then
     return self.answer:ask(asked)
   end
   self.keys:listen(function(key)
-    local decision = DECISION[key]
-    if decision then
-      self:_answer(question, decision)
-    end
+    self:_key(question, key)
   end)
 end
 

@@ -1,7 +1,7 @@
 -- The settings as the client sees them.
--- Owns: where config.toml is, reading and checking it, telling efrd to read it again.
+-- Owns: where config.toml is, reading, checking and changing it, telling efrd to read it again.
 -- Must not know: what a setting does, how it is shown.
--- Runs in `efr`; reload waits.
+-- Runs in `efr`; reload waits, and change may for another writer.
 
 local conn = require "efr.cli.conn"
 local file = require "efr.config.file"
@@ -9,6 +9,10 @@ local load = require "efr.config.load"
 local schema = require "efr.config.schema"
 
 local M = {}
+
+local TRIES <const> = 3
+local LOCK_MS <const> = 2000
+local STATE_MODE <const> = 448 -- 0700
 
 --- The path of config.toml.
 --- @return string? path, string? message, string? code
@@ -77,6 +81,71 @@ function M.reload(env)
     return nil, (err.message or "efrd refused the file") .. "; the old settings stay", "EFR_CONFIG"
   end
   return true
+end
+
+--- The same after a change of the file. The change is there, whatever efrd says.
+--- @return integer? exit, string? message, string? code
+function M.reload_after(env)
+  local applied, message, code = M.reload(env)
+  if applied then
+    return 0
+  elseif code == "EFR_NOT_RUNNING" then
+    env:say("efrd does not run; it reads the file when it starts")
+    return 0
+  end
+  return nil, message, code
+end
+
+-- Those who change the file for the user, efrd among them, do so one after another.
+local function take_lock(env)
+  local roots, message, code = conn.roots(env.ports, env.environ)
+  local ok = roots
+  if ok then
+    ok, message, code = env.ports.fs.mkdirs(roots.state.path, STATE_MODE)
+  end
+  if not ok then
+    return nil, message, code
+  end
+  local lock
+  lock, message, code = env.ports.sys.lock_wait(roots.state.path .. "/config.lock", LOCK_MS)
+  if code == "EWOULDBLOCK" or code == "EAGAIN" or code == "ETIMEDOUT" then
+    message = "another program of efr changes the settings; try again"
+  end
+  return lock, message, code
+end
+
+--- Changes the file; what efrd would refuse is never written.
+--- @param make fun(text: string?): string?, any, any the new text
+--- @return string? path, string? message, string? code
+function M.change(env, make)
+  local path, message, code = M.path(env)
+  local lock
+  if path then
+    lock, message, code = take_lock(env)
+  end
+  if not lock then
+    return nil, message, code
+  end
+  local ok
+  for _ = 1, TRIES do
+    ok, message, code = file.change(env.ports.fs, path, function(text)
+      local fresh, why, which = make(text)
+      if not fresh or fresh == text then
+        return fresh, why, which
+      end
+      local config
+      config, why, which = M.check(env, fresh, path)
+      return config and fresh, why, which
+    end)
+    if ok or code ~= "conflict" then
+      break
+    end
+  end
+  lock:close()
+  if not ok then
+    return nil, message, code
+  end
+  return path
 end
 
 return M

@@ -15,8 +15,6 @@ local words = require "efr.config.words"
 
 local M = { summary = "show, check and change the settings" }
 
-local TRIES <const> = 3
-
 function M.add(parser)
   parser:command_target("action")
   local function action(name, text)
@@ -201,44 +199,6 @@ end
 
 -- set, unset -----------------------------------------------------------------------------------
 
--- After a change of the file. The change is there, whatever efrd says.
-local function reload_after(env)
-  local applied, message, code = settings.reload(env)
-  if applied then
-    return 0
-  elseif code == "EFR_NOT_RUNNING" then
-    env:say("efrd does not run; it reads the file when it starts")
-    return 0
-  end
-  return nil, message, code
-end
-
-local function change(env, make)
-  local path, message, code = settings.path(env)
-  if not path then
-    return nil, message, code
-  end
-  local ok
-  for _ = 1, TRIES do
-    ok, message, code = file.change(env.ports.fs, path, function(text)
-      local fresh, why, which = make(text)
-      if not fresh or fresh == text then
-        return fresh, why, which
-      end
-      local config
-      config, why, which = settings.check(env, fresh, path)
-      return config and fresh, why, which
-    end)
-    if ok or code ~= "conflict" then
-      break
-    end
-  end
-  if not ok then
-    return nil, message, code
-  end
-  return path
-end
-
 local function set(args, env)
   local key, message, code = known_key(env, args.key)
   if not key then
@@ -250,20 +210,20 @@ local function set(args, env)
     return nil, ("%s %s"):format(args.key, message), "EFR_USAGE"
   end
   local path
-  path, message, code = change(env, function(text)
+  path, message, code = settings.change(env, function(text)
     return edit.set(text or example.text(settings.schema(env)), args.key, value)
   end)
   if not path then
     return nil, message, code
   end
   env:say(("%s = %s  # in %s"):format(args.key, lines.value(value), path))
-  return reload_after(env)
+  return settings.reload_after(env)
 end
 
 -- A key that no longer exists, or never did, can be taken out as well: it keeps the file from use.
 local function unset(args, env)
   local there = false
-  local path, message, code = change(env, function(text)
+  local path, message, code = settings.change(env, function(text)
     local fresh, why, which = edit.unset(text or "", args.key)
     there = fresh ~= nil and fresh ~= (text or "")
     return fresh, why, which
@@ -272,7 +232,7 @@ local function unset(args, env)
     return nil, message, code
   elseif there then
     env:say(("%s is taken out of %s"):format(args.key, path))
-    return reload_after(env)
+    return settings.reload_after(env)
   end
   local key
   key, message, code = known_key(env, args.key)
@@ -334,7 +294,7 @@ local function edit_file(_, env)
   if not ok then
     return nil, message, "EFR_SILENT"
   end
-  return reload_after(env)
+  return settings.reload_after(env)
 end
 
 -- schema, reload -------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 -- efr sandbox: whether the sandbox works here and what mends it, and what a command in it finds at
--- a path. Needs no daemon: checks and plan are those of efrd, made here with the same settings.
+-- a path; the always rules are in cli/allow. Needs no daemon: checks and plan are those of efrd,
+-- made here with the same settings.
 
+local allow_command = require "efr.cli.allow"
 local alone = require "efr.cli.alone"
 local calls_of = require "efr.sbx.calls"
 local conn = require "efr.cli.conn"
@@ -9,7 +11,7 @@ local probe = require "efr.sbx.probe"
 local projects = require "efr.config.projects"
 local warnings = require "efr.sbx.warnings"
 
-local M = { summary = "check the sandbox, explain a path in it" }
+local M = { summary = "check the sandbox, explain a path in it, show your always rules" }
 
 local LAUNCHER_MAX <const> = 16 * 1024 * 1024
 local SCOPES_ABI <const> = 6
@@ -26,6 +28,7 @@ function M.add(parser)
   explain:argument("path")
   explain:option("--write", "as if the command could write this, too"):argname("PATH"):count("*")
   explain:flag("--json", "as one JSON object")
+  allow_command.add(parser)
 end
 
 -- What efrd would build its calls from ------------------------------------------------------------
@@ -94,6 +97,9 @@ local function collect(env, calls, max_abi)
     list[#list + 1] = { text = text, fix = fix }
   end
   compare_copy(calls, add)
+  for _, words in ipairs(allow_command.disabled(env, calls.app)) do
+    add(words, "see efr sandbox allow")
+  end
   if not max_abi then
     ask_daemon(env, report, add)
   end
@@ -234,6 +240,9 @@ end
 local ACTIONS <const> = { check = check, explain = explain }
 
 function M.run(args, env)
+  if args.action == "allow" then
+    return allow_command.run(args, env)
+  end
   local calls, message, code = new_calls(env)
   if not calls then
     return nil, message, code

@@ -117,6 +117,9 @@ local VERDICT <const> = { allow = "allowed", deny = "refused", ask_user = "unsur
 --- One verdict in a line.
 function M.verdict_line(event)
   local judge, verdict = text_of(event.judge) or "?", text_of(event.verdict) or "?"
+  if judge == "always" and text_of(event.rule) then
+    return "allowed by your rule " .. event.rule
+  end
   local out = ("exit %s by %s"):format(VERDICT[verdict] or verdict, JUDGE[judge] or judge)
   if text_of(event.rule) then
     out = out .. " " .. event.rule
@@ -127,6 +130,17 @@ function M.verdict_line(event)
     end
   end
   return out
+end
+
+--- What became of a rule that was to be saved, from the answer of approval.respond.
+--- @return string
+function M.saved_words(reply)
+  local saved = type(reply.rule_saved) == "table" and reply.rule_saved
+  if saved then
+    return ("saved as sandbox.allow[%s]: %s"):format(math.tointeger(saved.index) or "?",
+      text_of(saved.words) or "?")
+  end
+  return ("rule not saved: %s; the command ran once"):format(text_of(reply.rule_error) or "?")
 end
 
 local function one_line(value)

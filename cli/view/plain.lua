@@ -102,6 +102,10 @@ function show.question(self, item, ctx)
     self:_err(card)
     self:_err({ keys })
   end
+  if (item.confirms or false) ~= (item.confirm_shown or false) then
+    item.confirm_shown = item.confirms
+    self:_err({ select(2, question.card(item, ctx)) })
+  end
   if item.state == "open" then
     return false
   end

@@ -92,7 +92,13 @@ local function guard_rows(out, guard, cols)
   end
 end
 
-local function keys_row(block, answers)
+--- The rule that `a` saves, in words; nil: none.
+function M.rule(block)
+  local rule = block.exit and block.exit.always_rule
+  return type(rule) == "string" and rule ~= "" and rows.safe(rule) or nil
+end
+
+local function keys_row(block, answers, is_short)
   if not answers then
     return { BAR, { "waiting for another client to answer", "muted" } }
   end
@@ -103,11 +109,21 @@ local function keys_row(block, answers)
       { (" keep (no in %d s)"):format(seconds), "muted" },
     }
   end
+  local rule = M.rule(block)
+  if rule and block.confirms then
+    local words = is_short and "save this rule? y/n" or ('save rule "%s"? y/n'):format(rule)
+    return { BAR, { words, "bold" } }
+  end
   local yes, no = " allow · ", " deny"
   if block.question_id then
     yes, no = " keep · ", " leave in quarantine"
   end
-  return { BAR, { "y", "bold" }, { yes, "muted" }, { "n", "bold" }, { no, "muted" } }
+  local out = { BAR, { "y", "bold" }, { yes, "muted" }, { "n", "bold" }, { no, "muted" } }
+  if rule then
+    rows.extend(out, { { " · ", "muted" }, { "a", "bold" },
+      { is_short and " always" or " always: " .. rule, "muted" } })
+  end
+  return out
 end
 
 -- What lies in quarantine, a row each.
@@ -132,6 +148,16 @@ function M.line(block, ctx)
     names[i] = surface.row(change, ctx.home)
   end
   return SURFACE_TITLE .. ": " .. table.concat(names, ", ")
+end
+
+-- The keys; a rule that does not fit beside them stands above, whole.
+local function rule_row(out, block, ctx)
+  local keys = keys_row(block, ctx.answers)
+  if not M.rule(block) or not ctx.answers or rows.row_width(keys) <= ctx.cols then
+    return keys
+  end
+  text_rows(out, "rule: " .. M.rule(block), ctx.cols)
+  return keys_row(block, true, true)
 end
 
 --- Rows of an open question.
@@ -164,7 +190,7 @@ function M.card(block, ctx)
     local opts = { cols = ctx.cols, limit = ctx.diff_lines, lead = BAR }
     rows.extend(out, changes.diff_rows(block.diff_preview, opts))
   end
-  return out, keys_row(block, ctx.answers)
+  return out, rule_row(out, block, ctx)
 end
 
 local ANSWER <const> = {

@@ -99,6 +99,7 @@ local function exits(line, settings)
       return DIRS[path] and path or nil
     end,
     readdir = function() return {} end,
+    lstat = function() return nil, "not there", "ENOENT" end,
     stat = function(path)
       if DIRS[path] then return { type = "dir" } end
       return nil, "not there", "ENOENT"

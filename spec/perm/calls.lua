@@ -57,7 +57,8 @@ function M.decide(line, changes)
   known.git_code, known.found = { state = "clean" }, M.FOUND
   for name, value in pairs(changes.facts or {}) do known[name] = value end
   local input = {
-    requirements = requirements, facts = known, lines = lines, tool = "shell",
+    requirements = requirements, facts = known, lines = lines,
+    tool = changes.tool or "shell",
     mode = changes.mode or "auto", origin = changes.origin or "shell",
     scope = { kind = "project", root = M.CWD }, machine = M.machine(changes.machine),
     rules = changes.rules, conversation_rules = changes.conversation_rules, lua = changes.lua,

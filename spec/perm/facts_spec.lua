@@ -23,6 +23,9 @@ local function disk(entries)
       return nil, "not there", "ENOENT"
     end,
     realpath = function(path) return entries[path] and (entries[path].real or path) end,
+    lstat = function(path)
+      return entries[path] and entries[path].real and { type = "link" } or nil
+    end,
     readdir = function(path) return entries[path] and entries[path].names or {} end,
   }
 end
@@ -52,6 +55,7 @@ describe("perm.facts", function()
     assert.same({ ["/w/f"] = "file", ["/w/a/b/c"] = "missing", ["/w/a/b"] = "missing",
       ["/w/a"] = "missing", ["/w"] = "dir", ["/w/s"] = "other" }, known.targets)
     local blind = facts.ports({ stat = function() return nil, "no", "EACCES" end,
+      lstat = function() return nil, "no", "EACCES" end,
       realpath = function() return nil end }, "", {})
     assert.same({}, select(2, collect("touch f", blind)).targets)
   end)

@@ -9,14 +9,14 @@ import uuid
 
 
 class Client:
-    def __init__(self, path, limit=60):
+    def __init__(self, path, limit=60, **hello):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(limit)
         self.sock.connect(path)
         self.file = self.sock.makefile("rb")
         self.next = 0
         self.items = []
-        self.request("hello", {"protocol": 1, "origin": "cli", "pid": os.getpid()})
+        self.request("hello", {"protocol": 1, "origin": "cli", "pid": os.getpid(), **hello})
 
     def close(self):
         """Ends the connection."""

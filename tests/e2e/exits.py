@@ -4,6 +4,7 @@ usage: exits.py SOCKET DIR MODE LINE
 Sends LINE as a prompt (the scripted model runs it as one shell call), and then does as MODE says:
 allow, deny, interrupt: answers the question so. wait: leaves it. two: two clients answer at once.
 do:COMMAND runs a command of the shell while the question waits, and then answers allow.
+always: allows and saves the rule; always:COMMAND runs a command before; always-phone: the same from a phone, then no.
 then:COMMAND answers allow and runs the command when the call has started; stop:COMMAND interrupts after it.
 Prints one JSON object: the events of the turn that tell of the exit, and the call's result.
 """
@@ -19,6 +20,19 @@ from client import Client
 KINDS = ("exit_requested", "exit_judged", "approval_requested", "approval_resolved", "approval_expired",
          "tool_call_started", "tool_call_completed")
 ENDS = ("turn_completed", "turn_failed", "turn_interrupted", "turn_cancelled")
+
+
+def always(socket, conversation, call, origin):
+    """Answers allow and saves the offered rule, as a client of a terminal; the reply, or the error's text."""
+    client = Client(socket, origin=origin, tty="/dev/pts/none")
+    try:
+        return client.request("approval.respond", {
+            "command_id": str(uuid.uuid4()), "conversation_id": conversation, "call_id": call,
+            "decision": "allow", "always": True})
+    except RuntimeError as err:
+        return str(err)
+    finally:
+        client.close()
 
 
 def respond(socket, conversation, call, decision):
@@ -80,6 +94,15 @@ def main():
                     respond(socket, conversation, event["call_id"], mode)
                 elif mode.startswith(("then:", "stop:")):
                     respond(socket, conversation, event["call_id"], "allow")
+                elif mode == "always-phone":
+                    out["first"] = always(socket, conversation, event["call_id"], "phone")
+                    respond(socket, conversation, event["call_id"], "deny")
+                elif mode.startswith("always"):
+                    if ":" in mode:
+                        subprocess.run(mode.split(":", 1)[1], shell=True, check=True, stdout=subprocess.DEVNULL)
+                    out["reply"] = always(socket, conversation, event["call_id"], "cli")
+                    if isinstance(out["reply"], str):
+                        respond(socket, conversation, event["call_id"], "deny")
                 elif mode.startswith("do:"):
                     subprocess.run(mode[3:], shell=True, check=True, stdout=subprocess.DEVNULL)
                     respond(socket, conversation, event["call_id"], "allow")

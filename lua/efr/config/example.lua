@@ -15,12 +15,20 @@ local HEAD <const> = [[
 # with their meaning: docs/config.md.
 ]]
 
-local RULE <const> = [=[
+-- Of keys that are arrays of tables.
+local ENTRY <const> = {
+  rules = [=[
 #[[permissions.rules]]
 #action = "execute"
 #resource = { command = { program = "cargo", args = ["test|check"] } }
 #effect = "allow"
-]=]
+]=],
+  allow = [=[
+#[[sandbox.allow]]
+#kind = "write"
+#under = "~/notes"
+]=],
+}
 
 -- What to show where a key has no default.
 local SHOWN <const> = {
@@ -54,8 +62,8 @@ end
 local function add_key(key, out)
   local doc = key.doc .. range(key) .. (key.restart and " Needs a restart of efrd." or "")
   wrapped(doc, out)
-  if key.type == "rules" then
-    out[#out + 1] = RULE:sub(1, -2)
+  if ENTRY[key.type] then
+    out[#out + 1] = ENTRY[key.type]:sub(1, -2)
   else
     local value = key.default
     if value == nil then value = key.example end

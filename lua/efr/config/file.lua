@@ -9,6 +9,7 @@ M.MAX_BYTES = 1024 * 1024
 
 local FILE_MODE <const> = 384 -- 0600
 local DIR_MODE <const> = 448 -- 0700
+local OWNER_WRITES <const> = 128 -- 0200
 local ABSENT <const> = { ENOENT = true, ENOTDIR = true }
 
 ---Where the bytes of a path lie.
@@ -41,6 +42,12 @@ function M.read(fs, path)
   return nil, err, code
 end
 
+-- Whoever takes the write right from a file wants it to stay as it is.
+local function is_read_only(fs, path)
+  local info = fs.stat(path)
+  return info ~= nil and info.mode ~= nil and info.mode & OWNER_WRITES == 0
+end
+
 ---Writes what `change` makes of the file.
 ---@param fs table
 ---@param path string
@@ -55,6 +62,7 @@ function M.change(fs, path, change)
   local text, err
   text, err, code = M.read(fs, target)
   if err then return nil, err, code end
+  if is_read_only(fs, target) then return nil, target .. " is read-only", "EACCES" end
   local fresh, result, which, place = change(text)
   if not fresh then return nil, result, which, place end
   if fresh == (text or "") then return true, result end

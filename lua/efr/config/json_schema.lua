@@ -2,6 +2,7 @@
 -- Must not know: JSON text, files.
 -- Runs in efr. Pure.
 
+local allow = require "efr.config.allow"
 local list = require "efr.util.list"
 local rules = require "efr.config.rules"
 
@@ -39,6 +40,7 @@ local KINDS <const> = {
   table = fields_of,
   either = function(key) return { anyOf = list.map(key.either, write) } end,
   rules = rules.json_schema,
+  allow = allow.json_schema,
 }
 
 function write(key)

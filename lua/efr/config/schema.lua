@@ -7,7 +7,7 @@
 -- and a section may have check, fn(values by full name) -> nil, or a key and words about it: what
 -- no key can say alone. A key is a table with
 --   name     as in the file
---   type     string | choice | integer | boolean | path | url | list | rules
+--   type     string | choice | integer | boolean | path | url | list | rules | allow
 --   default  nil = unset
 --   choices  choice      min, max  integer: the value; string: bytes
 --   pattern  string: a Lua pattern for the whole value, and `shape`, what it should be in words
@@ -20,6 +20,7 @@
 --   client   true: read by the command, not by the daemon
 -- Only keys exist whose feature exists.
 
+local allow = require "efr.config.allow"
 local list = require "efr.util.list"
 local paths = require "efr.config.paths"
 local rules = require "efr.config.rules"
@@ -113,6 +114,10 @@ end
 
 function KINDS.rules(_, value, home)
   return rules.check(value, home)
+end
+
+function KINDS.allow(_, value, home)
+  return allow.check(value, home)
 end
 
 -- Returns the value in the form in which efr uses it (absolute paths), or nil, what is wrong and

@@ -25,6 +25,7 @@ local KINDS <const> = {
     return value
   end,
   rules = function() return nil, "is a list of tables; use efr config edit" end,
+  allow = function() return nil, "is a list of tables; use efr config edit" end,
 }
 
 -- Words with commas between them, or an array as it stands in the file.

@@ -2,6 +2,7 @@
 -- right before the start.
 -- Must not know: what is decided with them. Runs in efrd, in the turn's task; waits for git.
 
+local always = require "efr.conv.always"
 local coverage = require "efr.conv.coverage"
 local exit_grants = require "efr.conv.exit_grants"
 local facts = require "efr.perm.facts"
@@ -23,6 +24,7 @@ function M.collect(turn, call, requirements)
   found.session_bus = exit_grants.session_buses(turn.app)
   if turn.settings.mode == "full" then found.mounts = ports.mounts() end
   found.covered_paths = coverage.paths(turn, call, requirements)
+  always.add_facts(turn, call, found)
   call.facts = found
 end
 

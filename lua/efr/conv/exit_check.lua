@@ -152,6 +152,8 @@ end
 local function decide_again(turn, call)
   local probe = setmetatable({}, { __index = call })
   call_facts.collect(turn, probe, call.declared)
+  -- Who has said yes has done so whatever a rule that is saved meanwhile covers.
+  if call.decision.effect == "ask" then probe.facts.always = call.facts.always end
   local input = setmetatable({
     requirements = probe.requirements, facts = probe.facts, lines = probe.lines,
     rules = turn.app.config:get("permissions.rules"),

@@ -9,6 +9,7 @@
 -- gets the grants of the decision and nothing else. Every request and every verdict is recorded
 -- before the call runs.
 
+local always = require "efr.conv.always"
 local desktop = require "efr.conv.desktop"
 local events = require "efr.conv.events"
 local exit_check = require "efr.conv.exit_check"
@@ -175,6 +176,7 @@ end
 function M.question(turn, call, decision)
   if #decision.exits == 0 then return nil end
   local info, reasons = exit_record.info(turn, call, decision, call.judged)
+  call.always_rule, info.always_rule = always.offer(turn, call, decision)
   if call.exit_requested then return info, reasons end
   call.exit_requested = true
   return info, reasons,

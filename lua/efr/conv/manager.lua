@@ -9,6 +9,7 @@
 -- conversation that rests, whose shell has ended and to which nobody listens, is forgotten: the
 -- store has it.
 
+local always = require "efr.conv.always"
 local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
 local decisions = require "efr.conv.decisions"
@@ -297,7 +298,8 @@ function Manager:interrupt(params, session)
   return { turn_id = turn.id, seq = seqs[1], withdrawn = reply }
 end
 
--- Takes the answer to a question, if it still waits: {event, answer, command_id, method}.
+-- Takes the answer to a question, if it still waits: {event, answer, command_id, method, before?}.
+-- `before` runs when the answer is recorded and the turn does not know it yet.
 local function take_answer(conv, question, how)
   if not question or question.taken or question.answer.done then
     return nil, "no such question waits", "not_found"
@@ -315,24 +317,48 @@ local function take_answer(conv, question, how)
     if question.late then question.answer:set(question.late) end
     return refused(message, code)
   end
+  local result = { seq = seqs[1] }
+  if how.before then how.before(result) end
   question.answer:set(how.answer)
-  return { seq = seqs[1] }
+  return result
+end
+
+-- Why an answer cannot save a rule; the question stays open.
+local function no_rule(question, params, session)
+  local model_side = session.peer and session.peer.model_side
+  if session.origin == "phone" or model_side or not session.tty then
+    return "a rule is saved from a local terminal only; the question stays open", "forbidden"
+  elseif params.decision ~= "allow" or question and not question.rule then
+    return "no rule can cover this call; the question stays open", "invalid"
+  end
+  return nil
 end
 
 ---Answers a question of the running turn.
 ---@param params table  of approval.respond
 ---@param session table
----@return table|nil result  {seq}
+---@return table|nil result  {seq, rule_saved? {index, words}, rule_error?}
 ---@return string? message
 ---@return string? code
 function Manager:approve(params, session)
   local conv, message, code = find(self, params.conversation_id)
   if not conv then return nil, message, code end
-  return take_answer(conv, conv.approvals[params.call_id], {
+  local question = conv.approvals[params.call_id]
+  if params.always then
+    message, code = no_rule(question, params, session)
+    if message then return nil, message, code end
+  end
+  return take_answer(conv, question, {
     event = events.make("approval_resolved", {
       call_id = params.call_id, decision = params.decision, origin = session.origin,
     }),
     answer = params.decision, command_id = params.command_id, method = "approval.respond",
+    before = params.always and function(result)
+      local ok, saved, why = pcall(always.save, self.app, question.rule)
+      if not ok then self.app.log:error("save a rule: %s", saved) end
+      result.rule_saved = ok and saved or nil
+      result.rule_error = not result.rule_saved and (ok and why or "an internal error") or nil
+    end,
   })
 end
 

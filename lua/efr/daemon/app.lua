@@ -6,8 +6,9 @@
 --   followers, answering, notices, watch (daemon/watch)
 --   rules, git, snapshots, undo, providers, sandbox, guard, shells, conversations
 --                                                        the parts of other folders
---   run_questions (daemon/run_surface), dispatch, server, reach (sbx/reach)
+--   run_questions (daemon/run_surface), dispatch, server, reach (sbx/reach), reload (a function)
 -- Main thread of efrd, in a coroutine.
+local always = require "efr.conv.always"
 local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
@@ -307,6 +308,7 @@ end
 
 -- In the background: a start waits for no launch.
 local function probe_sandbox(app)
+  always.look(app)
   app.sandbox:settings_read()
   app.sandbox:check_again()
   app.sandbox:tidy()
@@ -341,6 +343,9 @@ function M.new(opts)
       return opts.ports.sys.traceback((coroutine.running()), tostring(err))
     end,
   }, App)
+  function app.reload()
+    return status.reload(app)
+  end
   reach.install(app)
   return app
 end

@@ -1,5 +1,6 @@
 -- What admin.status and the reload methods show of the daemon's settings, roots and providers.
 -- Main thread of efrd; sandbox may wait a moment for a probe that runs.
+local always = require "efr.conv.always"
 local async = require "efr.util.async"
 local lua_rules = require "efr.daemon.lua_rules"
 local secrets = require "efr.model.secrets"
@@ -93,6 +94,7 @@ function M.reload(app)
   app.projects:reload()
   lua_rules.reload(app)
   if app.sandbox then
+    always.look(app)
     app.sandbox:settings_read()
   end
   tell_terminals(app)

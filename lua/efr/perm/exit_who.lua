@@ -4,8 +4,8 @@
 --
 -- Policy: permissions.md 11.5 and 11.6. What is not listed as the reviewer's is the user's.
 
+local always = require "efr.perm.always"
 local list = require "efr.util.list"
-local paths = require "efr.perm.paths"
 local rules = require "efr.perm.rules"
 
 local M = {}
@@ -118,26 +118,6 @@ local function rule_for(call, exit)
   return nil
 end
 
-local ALWAYS <const> = {
-  host = function(rule, grant)
-    return rule.host ~= nil and rule.host == grant.host and (rule.port or HTTPS_PORT) == grant.port
-  end,
-  write = function(rule, grant)
-    return rule.under ~= nil and grant.write ~= nil and paths.within(grant.write, rule.under)
-  end,
-  socket = function(rule, grant) return rule.socket ~= nil and rule.socket == grant.socket end,
-}
-
--- An always rule covers an exit that a narrow grant serves.
-local function is_always(call, exit)
-  local covers = ALWAYS[exit.kind]
-  if not covers or exit.user_only or exit.launch ~= "contained" then return false end
-  for _, rule in ipairs(call.facts.always or {}) do
-    if covers(rule, exit.grants[1] or {}) then return true end
-  end
-  return false
-end
-
 local function approver(call, exit, kind)
   if kind.floor then return "denied" end
   if call.settles then return "full" end
@@ -155,8 +135,10 @@ local function approver(call, exit, kind)
     end
     return "user"
   end
-  if is_always(call, exit) then return "rule" end
-  return "reviewer"
+  local covering = always.covering(call, exit)
+  if not covering then return "reviewer" end
+  exit.cite = covering.cite
+  return "rule"
 end
 
 ---Sets who decides an exit, its launch and its grants.

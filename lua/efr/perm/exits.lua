@@ -7,6 +7,7 @@
 -- the reviewer or the user. A call with one exit that no sandbox can serve runs outside as a whole,
 -- and then the line may hold no other command than readers. Only auto and full have exits.
 
+local always = require "efr.perm.always"
 local exit_commands = require "efr.perm.exit_commands"
 local exit_needs = require "efr.perm.exit_needs"
 local exit_paths = require "efr.perm.exit_paths"
@@ -215,11 +216,9 @@ function M.of_call(call, input)
   for _, item in ipairs(input.requirements) do
     if item.kind == "needs" then exit_needs.exits(call, item.needs, add) end
   end
-  local out = {}
-  for _, exit in ipairs(found) do
-    exit_who.settle(call, exit)
-    out[#out + 1] = reason_of(exit)
-  end
+  for _, exit in ipairs(found) do exit_who.settle(call, exit) end
+  always.all_or_none(found)
+  local out = list.map(found, reason_of)
   local launch = launch_of(found)
   out[#out + 1] = alone(call, launch)
   views = without_network(views, found)

@@ -35,6 +35,7 @@ local DEEP_MAX <const> = 128
 ---@field covered boolean?  whether the call's own snapshot covers every file that it can change
 ---@field covered_paths table<string, boolean>?  paths of which a snapshot holds everything
 ---@field reals table<string, string>?  of a path that is written: what its name reaches
+---@field dangling table<string, boolean>?  of a path that is written: a link on it leads to nothing
 ---@field parents table<string, string>?  the same with a link at its end not followed
 ---@field network { mode: string, allow: string[], presets: string[] }?
 ---@field netview boolean?  which views and filters of the host a contained call has
@@ -42,7 +43,8 @@ local DEEP_MAX <const> = 128
 ---@field process_view boolean?
 ---@field bus_filter boolean?
 ---@field mounts table<string, boolean>?
----@field always table[]?  `[[sandbox.allow]]`
+---@field always table[]?  `[[sandbox.allow]]`, with `cite`, and `problem` where one covers nothing
+---@field more_floors string[]?  floors that only the disk knows: what links of home lead to, PATH
 ---@field session_bus string[]?
 
 ---@class efr.perm.ProgramFact
@@ -56,6 +58,7 @@ local DEEP_MAX <const> = 128
 ---@class efr.perm.FactPorts  each may be missing
 ---@field stat fun(path: string): string?  "file", "dir", "other", "missing"; follows links
 ---@field realpath fun(path: string): string?
+---@field is_link fun(path: string): boolean
 ---@field program fun(word: string): efr.perm.ProgramSearch  what PATH has for a name
 ---@field git_code fun(dirs: string[]): table?  waits for git
 ---@field remote_code fun(dirs: string[]): table?  waits for git
@@ -71,13 +74,15 @@ local function parent_of(path)
   return path:match("^(.+)/[^/]*$") or "/"
 end
 
--- The place that a name really reaches: the real path of the deepest part that exists.
+-- The place that a name really reaches: the real path of the deepest part that exists; and whether
+-- a link on the way leads to nothing.
 local function real_of(ports, path)
   if not ports.realpath then return nil end
-  local rest, at = "", path
+  local rest, at, dangles = "", path, false
   for _ = 1, DEEP_MAX do
     local real = ports.realpath(at)
-    if real then return (real == "/" and rest ~= "" and "" or real) .. rest end
+    if real then return (real == "/" and rest ~= "" and "" or real) .. rest, dangles end
+    dangles = dangles or ports.is_link ~= nil and ports.is_link(at)
     if at == "/" then return nil end
     rest, at = "/" .. at:match("[^/]*$") .. rest, parent_of(at)
   end
@@ -166,8 +171,10 @@ local function parent_real(ports, path)
 end
 
 local function add_reals(ports, facts, path)
-  local real, parent = real_of(ports, path), parent_real(ports, path)
+  local real, dangles = real_of(ports, path)
+  local parent = parent_real(ports, path)
   if real ~= path then facts.reals[path] = real end
+  if dangles then facts.dangling[path] = true end
   if parent ~= path then facts.parents[path] = parent end
 end
 
@@ -185,7 +192,7 @@ end
 
 local function add_targets(ports, items, facts)
   if not ports.stat then return end
-  facts.reals, facts.parents = {}, {}
+  facts.reals, facts.parents, facts.dangling = {}, {}, {}
   facts.targets, facts.tracked = {}, {}
   local count = 0
   for _, item in ipairs(items) do
@@ -420,6 +427,10 @@ function M.ports(fs, path_variable, machine, git)
       return NOT_THERE[code] and "missing" or nil
     end,
     realpath = function(path) return (fs.realpath(path)) end,
+    is_link = function(path)
+      local info = fs.lstat(path)
+      return info ~= nil and info.type == "link"
+    end,
     program = program,
     mounts = mounts(fs),
     rebuildable = list.set(machine.rebuildable or {}),

@@ -81,7 +81,6 @@ describe("daemon.rpc of conversations", function()
       refused("turn_interrupt", { conversation_id = ID, [field] = { 1 } })
     end
     assert.is_true(method("turn_interrupt").handler(app, {}, { resend_steers = {} }).called)
-    refused("approval_respond", { always = true })
     refused("prompt_withdraw", { target = { kind = "turn" } })
     refused("prompt_withdraw", { target = { kind = "newest_from_tty" } })
   end)

@@ -164,5 +164,9 @@ return {
       check = no_dots,
       doc = "Names of directories that a build makes anew: auto may delete them with no question.",
     },
+    {
+      name = "allow", type = "allow", default = {},
+      doc = "What auto opens for a command with no question, one table [[sandbox.allow]] each.",
+    },
   },
 }

@@ -135,9 +135,11 @@ end
 local function ask(turn, call, decision)
   local conv = turn.conv
   local guard = guard_of(turn, call, decision)
+  local asked = question_events(turn, call, decision, guard)
   local question = question_of.new(turn)
+  question.rule = call.always_rule
   conv.approvals[call.id] = question
-  if not turn:record(question_events(turn, call, decision, guard)) then
+  if not turn:record(asked) then
     conv.approvals[call.id] = nil
     return nil
   end

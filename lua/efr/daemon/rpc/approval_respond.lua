@@ -1,5 +1,5 @@
 -- approval.respond: the answer to a question of the running turn.
--- Main thread of efrd; waits for the commit.
+-- Main thread of efrd; waits for the commit, and for the writing of a rule.
 
 return {
   method = "approval.respond",
@@ -12,9 +12,6 @@ return {
     always = { type = "boolean", optional = true },
   },
   handler = function(app, session, params)
-    if params.always then
-      return nil, "always rules are not supported; the question stays open", "invalid"
-    end
     return app.conversations:approve(params, session)
   end,
 }
