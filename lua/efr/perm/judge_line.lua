@@ -85,11 +85,26 @@ local function without_doubt(call, rule, command)
     resource = rule.resource, because = why }
 end
 
-local function rule_of(call, part, action, place, rough)
+-- The stricter rules of the user for the programs behind the one that runs them as another user.
+local function rule_behind(call, line, command, action, place)
+  local found
+  for _, inner in ipairs(call.has_command_rules and line_of.found(line) or {}) do
+    if inner.node == command.node then
+      found = stricter_rule(found, possible_rule(call.rules, inner, action, place))
+    end
+  end
+  return found
+end
+
+local function rule_of(call, line, part, action, place, rough)
+  local command = part.command
   local rule = rules.decide(call.rules, subject_of(part, action, place), call.project)
-  rule = rule and without_doubt(call, rule, part.command)
-  if (rough or part.rough) and part.command then
-    rule = stricter_rule(rule, possible_rule(call.rules, part.command, action, place))
+  rule = rule and without_doubt(call, rule, command)
+  if (rough or part.rough) and command then
+    rule = stricter_rule(rule, possible_rule(call.rules, command, action, place))
+  end
+  if command and command.privileged then
+    rule = stricter_rule(rule, rule_behind(call, line, command, action, place))
   end
   return rule
 end
@@ -140,7 +155,7 @@ local function strictest(call, line, item, action)
   local parts, why, rough = parts_of(call, line)
   local best
   for _, part in ipairs(parts) do
-    local rule = rule_of(call, part, action, place, rough)
+    local rule = rule_of(call, line, part, action, place, rough)
     if not rule then return nil end
     if not best or ORDER[rule.effect] > ORDER[best.rule.effect] then
       best = { rule = rule, part = part }

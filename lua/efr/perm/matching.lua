@@ -8,7 +8,7 @@
 --   words[i]   {text?, glob?, front?}: text is nil when efr cannot know the word; glob: the text
 --              holds an active pattern; front: the pattern stands first, so the word may become
 --              anything, also an option
---   privileged the program runs as another user; no pattern matches it
+--   privileged the program runs as another user; only a pattern of a rule that tightens matches it
 --   moved      the directory may have changed earlier in the line; no `under` matches
 -- ctx      {cwd, home, project?, scratch?}, all absolute, only for `under`
 --
@@ -187,31 +187,55 @@ local function is_program(pattern, words)
   return first ~= nil and first.text == pattern.program and not first.glob
 end
 
----Whether a command matches a pattern.
----@param pattern table
----@param command table
----@param ctx table?
----@return boolean
-function M.command(pattern, command, ctx)
-  local words = command.words
-  if command.privileged or not is_program(pattern, words) then return false end
+local function fits(pattern, command, ctx)
   if is_bare(pattern) then return true end
+  local words = command.words
   if not knows_words(pattern, words) or not args_match(pattern, words) then return false end
   local first = 2 + #(pattern.args or {})
   return counts_match(pattern, words, first) and not forbidden(pattern, words)
     and check_matches(pattern, words, first) and under_matches(pattern, command, ctx)
 end
 
----Whether a command may match a pattern: as above, but a word efr does not know may be any word.
----For rules that make something stricter.
+---Whether a command matches a pattern. One that runs as another user matches none.
+---@param pattern table
+---@param command table
+---@param ctx table?
+---@return boolean
+function M.command(pattern, command, ctx)
+  if command.privileged or not is_program(pattern, command.words) then return false end
+  return fits(pattern, command, ctx)
+end
+
+-- The program that runs others as another user counts by its base name: whoever refuses sudo
+-- refuses /usr/bin/sudo.
+local function names_program(pattern, command)
+  local words = command.words
+  if is_program(pattern, words) then return true end
+  local first = command.privileged and words[1]
+  return first and first.text and not first.glob
+    and first.text:match("[^/]*$") == pattern.program or false
+end
+
+---Whether a command matches the pattern of a rule that makes something stricter: as above, and
+---also when it runs as another user.
+---@param pattern table
+---@param command table
+---@param ctx table?
+---@return boolean
+function M.stricter(pattern, command, ctx)
+  return names_program(pattern, command) and fits(pattern, command, ctx)
+end
+
+---Whether a command may match a pattern: as for a rule that makes something stricter, but a word
+---efr does not know may be any word.
 ---@param pattern table
 ---@param command table
 ---@param ctx table?
 ---@return boolean
 function M.might(pattern, command, ctx)
-  if M.command(pattern, command, ctx) then return true end
+  if M.stricter(pattern, command, ctx) then return true end
   local first = command.words[1]
-  if not first or (first.text and not first.glob and first.text ~= pattern.program) then
+  if not first or (first.text and not first.glob and not names_program(pattern, command)) then
     return false
   end
   for i = 1, #command.words do

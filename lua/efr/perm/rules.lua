@@ -50,9 +50,14 @@ function RESOURCES.under(resource, subject)
   return subject.path ~= nil and paths.within(subject.path, resource.under)
 end
 
-function RESOURCES.command(resource, subject)
-  if not subject.command then return false end
-  return matching.command(resource.command, subject.command, subject.place)
+-- Only what opens leaves out a program that runs as another user.
+function RESOURCES.command(resource, subject, _, effect)
+  local command = subject.command
+  if not command then return false end
+  if command.privileged and effect ~= "allow" then
+    return matching.stricter(resource.command, command, subject.place)
+  end
+  return matching.command(resource.command, command, subject.place)
 end
 
 function RESOURCES.exact(resource, subject)
@@ -81,7 +86,7 @@ local function matches(rule, subject, project)
     -- A line may be opened for a command and its network must still be closed.
     if action == "network" and kind == "command" then return false end
   end
-  return RESOURCES[kind](resource, subject, project)
+  return RESOURCES[kind](resource, subject, project, rule.effect)
 end
 
 -- Whether a rule is about secrets by name, so that it may open one.
