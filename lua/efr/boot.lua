@@ -33,31 +33,12 @@ local function make_ports(native)
   })
 end
 
-local function one_shot_timer(uv)
-  return function(ms, fn)
-    local timer = assert(uv.new_timer())
-    local function stop()
-      if timer then
-        timer:close()
-        timer = nil
-      end
-    end
-    timer:start(ms, 0, function()
-      if timer then
-        stop()
-        fn()
-      end
-    end)
-    return stop
-  end
-end
-
 local function setup_tasks(ports)
   local async = require("efr.util.async")
   local start_timer
   async.setup({
     timer = function(ms, fn)
-      start_timer = start_timer or one_shot_timer(ports.uv)
+      start_timer = start_timer or require("efr.util.after")(ports.uv)
       return start_timer(ms, fn)
     end,
     on_error = function(text)

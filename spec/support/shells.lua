@@ -1,5 +1,6 @@
 -- Owns: real hidden shells for specs: throw-away home and runtime directories, tasks on the real
 -- loop with a limit, checks for what is left. Needs efr-lua, zsh. Test help only.
+local after = require "efr.util.after"
 local async = require "efr.util.async"
 local pool = require "efr.shell.pool"
 
@@ -27,22 +28,11 @@ M.ports = ports
 ---Path of efr-sbx.
 M.KEEPER = assert(ports.fs.realpath((os.getenv("EFR_BIN") or "build/bin") .. "/efr-sbx"))
 
-local function timer(ms, fn)
-  local handle = ports.uv.new_timer()
-  handle:start(ms, 0, function()
-    handle:close()
-    fn()
-  end)
-  return function()
-    if not handle:is_closing() then handle:close() end
-  end
-end
-
 ---Runs fn in a task until it ends; raises its error.
 function M.run(fn)
   local failed
   async.setup {
-    timer = timer, traceback = debug.traceback,
+    timer = after(ports.uv), traceback = debug.traceback,
     on_error = function(text) failed = failed or text end,
   }
   local uv = ports.uv

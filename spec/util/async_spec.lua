@@ -173,6 +173,25 @@ describe("util.async", function()
     assert.are.same({ { true, "v" }, { true, "v" } }, got)
   end)
 
+  it("a signal wakes the one that waits, and keeps nothing for later", function()
+    local news, woken = async.signal(), 0
+    news:notify()
+    async.spawn(function()
+      while true do
+        news:wait()
+        woken = woken + 1
+      end
+    end)
+    assert.are.equal(0, woken)
+    news:notify()
+    assert.are.equal(1, woken)
+    news:notify()
+    assert.are.equal(2, woken)
+    assert.has_error(function()
+      news:wait()
+    end, "a signal has one waiting task")
+  end)
+
   it("future gives its values to all and can be set once", function()
     local future, got = async.future(), {}
     for i = 1, 3 do

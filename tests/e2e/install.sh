@@ -29,5 +29,8 @@ stop_daemon
 
 out=$("$dev" uninstall </dev/null 2>&1) || fail "uninstall: $out"
 equals "$(find "$HOME/.local" -type f -path '*/efr*' ! -path '*/state/*' ! -path "*/share/efr/*")" '' 'left behind'
+for dir in .local/bin .local/lib .local/share/zsh .local/share/man .config/systemd; do
+    [[ ! -e $HOME/$dir ]] || fail "an empty $dir stays behind"
+done
 [[ -f $db ]] || fail "uninstall took the conversations"
 say ok

@@ -14,22 +14,14 @@ Feed.__index = Feed
 function M.new()
   return setmetatable({
     items = {}, first = 1, last = 0, events = 0, drafts = 0,
-    merged = {}, merged_order = {},
+    merged = {}, merged_order = {}, news = async.signal(),
   }, Feed)
-end
-
-local function wake(self)
-  local resume = self.waiter
-  self.waiter = nil
-  if resume then
-    resume()
-  end
 end
 
 local function push(self, item)
   self.last = self.last + 1
   self.items[self.last] = item
-  wake(self)
+  self.news:notify()
 end
 
 --- Adds a committed row of the log. When the room is full the feed ends with overflow after what is
@@ -95,7 +87,7 @@ end
 function Feed:finish(reason)
   if not self.ended then
     self.ended = reason
-    wake(self)
+    self.news:notify()
   end
 end
 
@@ -114,9 +106,7 @@ function Feed:pop()
     if self.ended then
       return nil, self.ended
     end
-    async.await(function(resume)
-      self.waiter = resume
-    end)
+    self.news:wait()
   end
   local item = self.items[self.first]
   self.items[self.first] = nil

@@ -19,22 +19,14 @@ local FRAME_MS <const> = 40
 local Feed = {}
 Feed.__index = Feed
 
-local function wake(self)
-  local resume = self.waiter
-  self.waiter = nil
-  if resume then
-    resume()
-  end
-end
-
 local function put(self, item)
   self.items[#self.items + 1] = item
-  wake(self)
+  self.news:notify()
 end
 
 --- What a terminal says to one watcher, bounded.
 function M.feed()
-  return setmetatable({ items = {}, last_seq = 0 }, Feed)
+  return setmetatable({ items = {}, news = async.signal() }, Feed)
 end
 
 --- Takes what the terminal tells its watchers.
@@ -62,7 +54,7 @@ end
 --- Ends it after what is in it. The first reason stays.
 function Feed:finish(reason)
   self.ended = self.ended or reason
-  wake(self)
+  self.news:notify()
 end
 
 --- The next item: {bytes, seq} or {size, seq}; nil and the reason at the end. Waits.
@@ -71,9 +63,7 @@ function Feed:pop()
     if self.ended then
       return nil, self.ended
     end
-    async.await(function(resume)
-      self.waiter = resume
-    end)
+    self.news:wait()
   end
   return table.remove(self.items, 1)
 end
@@ -170,9 +160,7 @@ end
 -- Waits until watch.dirty or watch.over.
 local function wait_news(watch)
   while not watch.dirty and not watch.over do
-    async.await(function(resume)
-      watch.waiter = resume
-    end)
+    watch.news:wait()
   end
 end
 
@@ -199,10 +187,10 @@ end
 --- or the stream ends.
 --- @return table|nil result, string|nil message, string|nil code
 function M.screens(terminal, stream)
-  local watch = {}
+  local watch = { news = async.signal() }
   local function news(field)
     watch[field] = true
-    wake(watch)
+    watch.news:notify()
   end
   local stop = terminal:watch(function(kind)
     news(kind == "closed" and "over" or "dirty")

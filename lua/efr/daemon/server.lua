@@ -1,5 +1,6 @@
 -- Connections: accepts peers, checks who they are, gives them their scopes and keeps the list.
 -- Knows nothing of methods. Main thread of efrd.
+local after = require "efr.util.after"
 local async = require "efr.util.async"
 local dispatch = require "efr.daemon.dispatch"
 local peers = require "efr.daemon.peers"
@@ -45,22 +46,6 @@ local function identify(self, pipe)
   }
 end
 
-local function timer(uv)
-  return function(ms, fn)
-    local handle = assert(uv.new_timer())
-    local function stop()
-      if not handle:is_closing() then
-        handle:close()
-      end
-    end
-    handle:start(ms, 0, function()
-      stop()
-      fn()
-    end)
-    return stop
-  end
-end
-
 --- Serves a connected pipe.
 --- @return table|nil session
 function Server:accept(pipe)
@@ -72,7 +57,7 @@ function Server:accept(pipe)
   local one = session.new {
     pipe = pipe, json = self.ports.json, log = self.log, peer = peer,
     scopes = dispatch.scopes_up_to(peer.model_side and "read" or "admin"),
-    timer = timer(self.ports.uv),
+    timer = after(self.ports.uv),
     on_message = function(sender, request)
       self.app.dispatch:handle(sender, request)
     end,

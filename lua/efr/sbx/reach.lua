@@ -10,6 +10,7 @@
 -- efr.fs that install() gives fails there at once, whoever asks. What answered is believed for a
 -- few seconds; a mount that dies just then holds the loop, as it would any program.
 
+local after = require "efr.util.after"
 local async = require "efr.util.async"
 local paths = require "efr.perm.paths"
 
@@ -163,17 +164,9 @@ end
 ---@param ports {reach: table, uv: table, sys: table, fs: table}
 ---@return table reach
 function M.new(ports)
-  local function timer(ms, fn)
-    local handle = ports.uv.new_timer()
-    handle:start(ms, 0, function()
-      handle:close()
-      fn()
-    end)
-    return function()
-      if not handle:is_closing() then handle:close() end
-    end
-  end
-  return setmetatable({ ports = ports, dead = {}, fine = {}, known = 0, timer = timer }, Reach)
+  return setmetatable({
+    ports = ports, dead = {}, fine = {}, known = 0, timer = after(ports.uv),
+  }, Reach)
 end
 
 ---Gives a program its reach, and the guarded port efr.fs to all of its parts.

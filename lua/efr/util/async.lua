@@ -218,6 +218,34 @@ function Future:get()
   return unpack(self._values, 1, self._values.n)
 end
 
+---@class efr.Signal
+local Signal = {}
+Signal.__index = Signal
+
+---Wakes one task that waits for news. It carries nothing: the task looks again at what it waits
+---for, in a loop, and waits again.
+---@return efr.Signal
+function M.signal()
+  return setmetatable({}, Signal)
+end
+
+---Wakes the waiting task; with none waiting it does nothing.
+function Signal:notify()
+  local wake = self._waiter
+  self._waiter = nil
+  if wake then
+    wake()
+  end
+end
+
+---Waits for the next notify. One task at a time.
+function Signal:wait()
+  assert(not self._waiter, "a signal has one waiting task")
+  M.await(function(wake)
+    self._waiter = wake
+  end)
+end
+
 ---@class efr.Queue
 local Queue = {}
 Queue.__index = Queue
