@@ -5,6 +5,7 @@
 local block = require "efr.cli.view.block"
 local changes = require "efr.cli.view.changes"
 local exit_view = require "efr.cli.view.exit"
+local home = require "efr.cli.view.home"
 local input = require "efr.cli.view.input"
 local prose = require "efr.cli.view.prose"
 local question = require "efr.cli.view.question"
@@ -165,6 +166,9 @@ function M.end_rows(turn, ctx)
     out[1] = totals
   end
   rows.extend(out, refs_rows(turn, totals ~= nil, ctx))
+  for _, line in ipairs(home.lines(turn.home_changes, ctx.home)) do
+    rows.extend(out, block.note_rows({ text = line, role = "muted" }, ctx))
+  end
   local note = ENDED_NOTE[turn.outcome]
   if note then
     out[#out + 1] = { { note, "muted" } }

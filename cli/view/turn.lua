@@ -42,6 +42,7 @@ local REQUIRED <const> = {
   shell_command_left = { call_id = "string", line = "string" },
   shell_command_ended = { call_id = "string" },
   turn_undone = { undo_id = "string" },
+  home_file_changed = { path = "string" },
 }
 
 -- Fields that may be missing, in every kind that has them.
@@ -50,8 +51,7 @@ local OPTIONAL <const> = {
   context = "table",
   diff = "string",
   diff_preview = "string",
-  exit = "table",
-  guard = "table",
+  exit = "table", guard = "table",
   exit_code = "number",
   output = "string",
   reasons = "table",
@@ -87,7 +87,7 @@ function M.new(opts)
     past = opts.past,
     phase = "queued",
     blocks = {},
-    prose = {},
+    prose = {}, home_changes = {},
     calls = {},
     questions = {},
     quarantined = {}, -- by call: what lies in quarantine
@@ -302,6 +302,10 @@ end
 
 function on.approval_expired(self, event)
   resolve(self, event.call_id, "expired")
+end
+
+function on.home_file_changed(self, event)
+  table.insert(self.home_changes, event)
 end
 
 -- Only the full record shows it.

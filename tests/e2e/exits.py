@@ -18,7 +18,7 @@ import uuid
 from client import Client
 
 KINDS = ("exit_requested", "exit_judged", "approval_requested", "approval_resolved", "approval_expired",
-         "tool_call_started", "tool_call_completed")
+         "tool_call_started", "tool_call_completed", "home_file_changed", "turn_completed")
 ENDS = ("turn_completed", "turn_failed", "turn_interrupted", "turn_cancelled")
 
 

@@ -8,6 +8,7 @@
 -- snapshot is noted, so that an undo can say so.
 
 local coverage = require "efr.conv.coverage"
+local home_copies = require "efr.conv.home_copies"
 local snapshot_changes = require "efr.store.snapshot_changes"
 
 local M = {}
@@ -48,14 +49,11 @@ local function add_uncovered(what, path)
   what.uncovered[#what.uncovered + 1] = { root = path, note = "outside the project" }
 end
 
--- Files that a tool, or a line with exits, writes and that lie in no root.
+-- Files that a tool writes with no exit, and that lie in no root.
 local function add_outside(what, call)
-  if call.name == "shell" and not call.exits then return end
+  if call.name == "shell" or call.exits then return end
   for _, item in ipairs(call.requirements) do
     if item.kind == "write" and not item.unknown then add_uncovered(what, item.path) end
-  end
-  for _, grant in ipairs(call.exits and call.exits.grants or {}) do
-    if grant.kind == "write" then add_uncovered(what, grant.path) end
   end
 end
 
@@ -75,6 +73,10 @@ local function plan(turn, call)
   end
   add_outside(what, call)
   table.sort(what.roots)
+  local home, more = home_copies.paths(turn, call, what.roots)
+  if not home then return nil, more end
+  what.home = home
+  table.move(more, 1, #more, #what.uncovered + 1, what.uncovered)
   return what
 end
 
@@ -130,7 +132,8 @@ function M.before(turn, call)
   if not snapshots or not snapshots:enabled() or not can_write(call) then return true end
   local text = launcher_missing(turn, call)
   if text then return nil, "the sandbox could not start", text end
-  local what = plan(turn, call)
+  local what, why = plan(turn, call)
+  if not what then return nil, why end
   what.uncovered = new_notes(turn, what.uncovered)
   local found, message = snapshots:begin(what)
   if not found then return nil, message end
@@ -193,7 +196,8 @@ function M.after(turn, call)
   if call.result.changes then return call.result.changes end
   local files = {}
   for _, span in ipairs(snapshot.done) do
-    local list = changes_between(turn, span.root, span.before, span.after)
+    local is_home = span.root == turn.app.snapshots.home
+    local list = is_home and {} or changes_between(turn, span.root, span.before, span.after)
     table.move(list, 1, #list, #files + 1, files)
   end
   return #files > 0 and { files = files } or nil
@@ -237,7 +241,7 @@ function M.finish(turn)
   for root, seen in pairs(turn.snapped) do
     snapshots:settle({ turn_id = turn.id, call_id = seen.call_id,
       conversation_id = turn.conv.id, roots = { root } })
-    replace(turn, root, seen)
+    if root ~= snapshots.home then replace(turn, root, seen) end
     changed = changed or seen.first ~= seen.last
   end
   snapshots:tidy()

@@ -2,6 +2,9 @@
 -- of ignored files.
 -- Knows nothing of turns. Main thread of efrd.
 local git_code = require "efr.perm.git_code"
+local list = require "efr.util.list"
+local machine = require "efr.conv.machine"
+local perm_paths = require "efr.perm.paths"
 local snapshot = require "efr.store.snapshot"
 
 local M = {}
@@ -29,6 +32,17 @@ local function ignored(app, root, paths)
   return out
 end
 
+-- What of the home directory is never copied.
+local function hidden(app)
+  local here = machine.facts(app, { project_roots = list.map(app.projects:list(), function(project)
+    return project.root
+  end) })
+  return function(path)
+    local normal = perm_paths.normalise(path, here)
+    return perm_paths.is_masked(normal, here) or perm_paths.is_secret(normal, here)
+  end
+end
+
 --- @param app table
 --- @return efr.Snapshots|nil, string|nil message, string|nil code
 function M.new(app)
@@ -37,6 +51,9 @@ function M.new(app)
     log = app.log:part("snapshot"), paths = app.paths,
     ignored = function(root, paths)
       return ignored(app, root, paths)
+    end,
+    home = app.ports.fs.realpath(app.env.HOME), hidden = function()
+      return hidden(app)
     end,
   }
 end

@@ -11,7 +11,9 @@
 local async = require "efr.util.async"
 local collect = require "efr.store.snapshot_collect"
 local exact = require "efr.util.exact"
+local list = require "efr.util.list"
 local sha256 = require "efr.util.sha256"
+local snapshot_home = require "efr.store.snapshot_home"
 local snapshot_refs = require "efr.store.snapshot_refs"
 local snapshot_root = require "efr.store.snapshot_root"
 
@@ -19,6 +21,7 @@ local M = {}
 
 local MAX_OPEN <const> = 4 -- roots whose walks stay in memory
 local MIB <const> = 1024 * 1024
+local HOME_FILE_MAX <const> = 16 * MIB
 local TIDY_US <const> = 3600 * 1000000
 
 local INSERT <const> = "INSERT INTO snapshot_spans (id, root, turn_id, call_id, conversation_id,"
@@ -29,6 +32,7 @@ local HIGHEST <const> = "SELECT max((SELECT coalesce(max(id), 0) FROM snapshot_s
   .. " (SELECT coalesce(max(last_id), 0) FROM snapshot_refs)) AS id"
 local INSERT_REFS <const> = "INSERT OR REPLACE INTO snapshot_refs (turn_id, root, conversation_id,"
   .. " moved, shared, last_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+local REBASE <const> = "UPDATE snapshot_spans SET tree_before = ? WHERE id = ?"
 local REMOVE <const> = "DELETE FROM snapshot_spans WHERE id = ?"
 
 ---@class efr.Snapshots
@@ -52,6 +56,8 @@ Call.__index = Call
 ---@field log table
 ---@field paths {data: string}
 ---@field ignored fun(root: string, paths: string[]): table<string, boolean>?
+---@field home string?  real path of the home directory: files outside of all roots are copied there
+---@field hidden fun(): (fun(path: string): boolean)  of single files; see snapshot_home
 
 ---@param deps efr.SnapshotsDeps
 ---@return efr.Snapshots?
@@ -63,7 +69,7 @@ function M.new(deps)
   return setmetatable({
     ports = deps.ports, git = deps.git, db = deps.db, config = deps.config, log = deps.log,
     dir = deps.paths.data .. "/snapshots", trash = deps.paths.data .. "/undo-trash",
-    ignored = deps.ignored, null = deps.ports.store.null,
+    ignored = deps.ignored, home = deps.home, hidden = deps.hidden, null = deps.ports.store.null,
     next_id = rows[1].id + 1, roots = {}, order = {},
   }, Snapshots)
 end
@@ -136,6 +142,16 @@ function M.store_name(path)
   return sha256.hex(path):sub(1, 16) .. ".git"
 end
 
+local function new_home(self, top)
+  return snapshot_home.new {
+    ports = self.ports, git = self.git, path = self.home, dir = top .. "/home.git",
+    hidden = self.hidden, limits = function()
+      return { max_bytes = HOME_FILE_MAX, max_files = self.config:get("snapshot.home_max_files"),
+        max_total = self.config:get("snapshot.home_max_mib") * MIB }
+    end,
+  }
+end
+
 ---The snapshots of one root.
 ---@param path string  real
 ---@return efr.SnapshotRoot?
@@ -150,7 +166,7 @@ function Snapshots:root(path)
   local top
   top, err, code = self.ports.fs.realpath(self.dir)
   if not top then return nil, err, code end
-  root = snapshot_root.new {
+  root = path == self.home and new_home(self, top) or snapshot_root.new {
     ports = self.ports, git = self.git, path = path, dir = top .. "/" .. M.store_name(path),
     ignored = function(paths) return self.ignored(path, paths) end,
     limits = function()
@@ -239,7 +255,7 @@ local function begin_root(self, call, root)
 end
 
 local function end_root(self, call, root)
-  local tree, err, code = root:take(call.may_skip)
+  local tree, err, code = root:take(call.may_skip and not root.is_partial)
   if not tree then
     -- The row stays open: what the call did there is not known.
     for i, span in ipairs(root.active) do
@@ -256,6 +272,38 @@ local function end_root(self, call, root)
   return self:write(out)
 end
 
+-- Copies of files outside of all roots. What others in flight may change there stays theirs: their
+-- time is cut before the new paths come into the trees.
+local function begin_home(self, call, root, paths)
+  local out = {}
+  if #root.active == 0 then
+    root:reset()
+  else
+    local tree, err, code = root:take()
+    if not tree then return nil, err, code end
+    split(self, root, tree, out)
+  end
+  local notes, err, code = root:add(paths)
+  local tree
+  if notes then tree, err, code = root:take(true) end
+  if not tree then return nil, err, code end
+  for _, span in ipairs(root.active) do
+    span.before = tree
+    out[#out + 1] = { REBASE, { tree, span.id } }
+  end
+  local span = { call = call, before = tree, shared = false }
+  span.id = insert(self, out, root.path, call, { state = "open", before = tree })
+  root.active[#root.active + 1] = span
+  mark_shared(root)
+  for _, item in ipairs(notes) do
+    call.uncovered[#call.uncovered + 1] = { root = root.path .. "/" .. item.path,
+      note = item.note }
+    insert(self, out, root.path .. "/" .. item.path, call,
+      { state = "uncovered", note = item.note })
+  end
+  return self:write(out)
+end
+
 ---@class efr.SnapshotBegin
 ---@field turn_id string  or of a run
 ---@field call_id string
@@ -263,6 +311,7 @@ end
 ---@field roots string[]  real paths of what the call can write
 ---@field may_skip boolean  whether a watch may stand for a walk
 ---@field uncovered {root: string, note: string}[]?  what it can write without a snapshot
+---@field home efr.HomePath[]?  what else it can write below the home directory
 
 ---The trees before a call. Without them the call must not run. Waits.
 ---@param what efr.SnapshotBegin
@@ -288,7 +337,16 @@ function Snapshots:begin(what)
     end
     call.roots[#call.roots + 1] = path
   end
-  return call
+  if #(what.home or {}) == 0 then return call end
+  local root, err, code = self:root(self.home)
+  local ok
+  if root then ok, err, code = root:alone(begin_home, self, call, root, what.home) end
+  if ok then
+    call.home = self.home
+    return call
+  end
+  call:finish()
+  return nil, err, code
 end
 
 ---The trees after the call. What it did stands in `done` then. Waits.
@@ -299,7 +357,9 @@ end
 function Call:finish(opts)
   self.unfinished = opts and opts.unfinished or false
   local self_snapshots, failed, why = self.snapshots, nil, nil
-  for _, path in ipairs(self.roots) do
+  local paths = list.copy(self.roots)
+  paths[#paths + 1] = self.home
+  for _, path in ipairs(paths) do
     local root = self_snapshots.roots[path]
     local ok, err, code = root:alone(end_root, self_snapshots, self, root)
     if not ok and not failed then failed, why = err, code end

@@ -17,14 +17,14 @@ local SET_ID <const> = 511 -- 0777: what is kept of a mode
 -- Why something was left out.
 M.CODES = {
   big = "B", unreadable = "U", special = "S", nested = "N", mount = "M", passed = "P", open = "P",
-  unread = "F",
+  unread = "F", masked = "K",
 }
 
 ---Words for what was left out, by code.
 M.REASONS = {
   B = "larger than snapshot.max_file_mib", U = "it cannot be read", S = "no file or directory",
   N = "a repository of its own", M = "another file system", P = "an ignored folder",
-  F = "it could not be read in time",
+  F = "it could not be read in time", K = "hidden from commands",
 }
 
 local function encode_part(part)

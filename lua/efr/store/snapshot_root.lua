@@ -306,4 +306,6 @@ function Root:take(may_skip)
   return take(self, may_skip)
 end
 
+M.alone = Root.alone
+
 return M

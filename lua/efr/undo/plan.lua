@@ -55,6 +55,35 @@ function M.read(listing)
   return { files = files, dirs = dirs, owners = owners }
 end
 
+-- One side of several pairs of trees: of each path the first pair that knows it counts.
+local function first_of(pairs_of, side)
+  local out = { files = {}, dirs = {}, owners = {} }
+  for what, into in pairs(out) do
+    local known = {}
+    for _, pair in ipairs(pairs_of) do
+      for _, tree in ipairs({ pair.before, pair.after }) do
+        for path in pairs(tree[what]) do
+          if not known[path] then
+            known[path], into[path] = true, pair[side][what][path]
+          end
+        end
+      end
+    end
+  end
+  return out
+end
+
+---The trees before the first and after the last of several spans, where each span's trees hold only
+---what its call could change.
+---@param pairs_of {before: table, after: table}[]  of M.read, oldest first
+---@return table before
+---@return table after
+function M.put_together(pairs_of)
+  local backwards = {}
+  for i = #pairs_of, 1, -1 do backwards[#backwards + 1] = pairs_of[i] end
+  return first_of(pairs_of, "before"), first_of(backwards, "after")
+end
+
 -- Adding up ---------------------------------------------------------------------------------------
 
 local function note(sum, entry, span)

@@ -10,6 +10,7 @@
 local apply_of = require "efr.undo.apply"
 local async = require "efr.util.async"
 local exact = require "efr.util.exact"
+local list = require "efr.util.list"
 local plan = require "efr.undo.plan"
 local refs = require "efr.undo.refs"
 local turns = require "efr.undo.turns"
@@ -45,27 +46,65 @@ local function after_of(self, span, now)
   return rows and rows[1] and rows[1].tree_before or now
 end
 
+-- A root of single files looks only at what it is told.
+local function include(root, spans)
+  if not root.is_partial then return true end
+  local trees = {}
+  root:reset()
+  for _, span in ipairs(spans) do
+    trees[#trees + 1] = span.tree_before
+    trees[#trees + 1] = span.tree_after
+  end
+  return root:include(trees)
+end
+
+-- The trees before the first span, after the last one and now. Those of single files hold other
+-- files in each span, so they are put together.
+local function trees_of(root, spans, now)
+  local store, out = root.store, {}
+  local function read(tree)
+    local listing, err, code = store:list(tree)
+    return listing and plan.read(listing), err, code
+  end
+  local err, code
+  if root.is_partial then
+    local pairs_of = {}
+    for i, span in ipairs(spans) do
+      local before, after
+      before, err, code = read(span.before)
+      if before then after, err, code = read(span.after) end
+      if not after then return nil, err, code end
+      pairs_of[i] = { before = before, after = after }
+    end
+    out.before, out.after = plan.put_together(pairs_of)
+  else
+    out.before, err, code = read(spans[1].before)
+    if out.before then out.after, err, code = read(spans[#spans].after) end
+    if not out.after then return nil, err, code end
+  end
+  out.now, err, code = read(now)
+  if not out.now then return nil, err, code end
+  return out
+end
+
 local function rows_of_root(self, root, spans, force)
-  local now, err, code = root:take(false)
+  local ok, err, code = include(root, spans)
+  local now
+  if ok then now, err, code = root:take(false) end
   if not now then return nil, err, code end
-  local store, list = root.store, {}
+  local found = {}
   for i, span in ipairs(spans) do
     local after = after_of(self, span, now)
     local diff
-    diff, err, code = store:diff(span.tree_before, after, { all = true })
+    diff, err, code = root.store:diff(span.tree_before, after, { all = true })
     if not diff then return nil, err, code end
-    list[i] = { diff = diff, shared = span.shared == 1, unfinished = span.state ~= "done",
-      after = after }
+    found[i] = { diff = diff, shared = span.shared == 1, unfinished = span.state ~= "done",
+      before = span.tree_before, after = after }
   end
-  local trees = {}
-  local wanted = { before = spans[1].tree_before, after = list[#list].after, now = now }
-  for name, tree in pairs(wanted) do
-    local listing
-    listing, err, code = store:list(tree)
-    if not listing then return nil, err, code end
-    trees[name] = plan.read(listing)
-  end
-  local rows = plan.rows(root.path, list, trees, force)
+  local trees
+  trees, err, code = trees_of(root, found, now)
+  if not trees then return nil, err, code end
+  local rows = plan.rows(root.path, found, trees, force)
   -- What a redo needs must be kept as long as the undo.
   rows[#rows + 1] = { root = root.path, path = "", is_dir = true, action = "keep", tree = now }
   return rows
@@ -323,6 +362,12 @@ end
 local function plan_redo(app, roots, undo, force)
   local trees = {}
   for _, root in ipairs(roots) do
+    if root.is_partial then
+      root:reset()
+      root:include_paths(list.map(list.filter(undo.entries, function(entry)
+        return entry.root == root.path and entry.path ~= ""
+      end), function(entry) return entry.path end))
+    end
     local now, err, code = root:take(false)
     local listing
     if now then listing, err, code = root.store:list(now) end

@@ -29,5 +29,13 @@ return {
       name = "max_gib", type = "integer", default = 5, min = 1, max = 1000,
       doc = "Above this size of the snapshots of one project those of the oldest turns go.",
     },
+    {
+      name = "home_max_files", type = "integer", default = 2000, min = 1, max = 100000,
+      doc = "A directory outside of the projects with more files gets no copy before a command.",
+    },
+    {
+      name = "home_max_mib", type = "integer", default = 256, min = 1, max = 65536,
+      doc = "The same by the size of its files.",
+    },
   },
 }

@@ -3,6 +3,7 @@
 
 local changes = require "efr.conv.changes"
 local events = require "efr.conv.events"
+local home_copies = require "efr.conv.home_copies"
 local snapshots = require "efr.conv.snapshots"
 local surface = require "efr.conv.surface"
 
@@ -16,6 +17,16 @@ local function sandbox_of(call)
   }
 end
 
+-- The changes of a tool without those that are told on their own.
+local function without(found, outside)
+  local told, files = {}, {}
+  for _, event in ipairs(outside) do told[event.path] = true end
+  for _, file in ipairs(found and found.files or {}) do
+    if not told[file.path] then files[#files + 1] = file end
+  end
+  return { files = files }
+end
+
 ---@param turn efr.Turn
 ---@param call table
 ---@return true|nil
@@ -23,10 +34,11 @@ function M.run(turn, call)
   local result, array = call.result, turn.app.ports.json.array
   local own = {}
   local found = snapshots.after(turn, call)
+  local outside = home_copies.changes(turn, call)
   changes.add(own, found)
-  changes.add(turn.changes, found)
+  changes.add(turn.changes, without(found, outside))
   surface.add_changes(turn, result.changes)
-  return turn:record({ events.make("tool_call_completed", {
+  local list = { events.make("tool_call_completed", {
     call_id = call.id,
     output = turn.app.ports.text.clean(result.output),
     truncated = result.truncated or nil,
@@ -36,7 +48,8 @@ function M.run(turn, call)
     sandbox = sandbox_of(call),
     changes = changes.total(own, array),
     diff = result.diff,
-  }), call.surface }) and true
+  }), call.surface }
+  return turn:record(table.move(outside, 1, #outside, #list + 1, list)) and true
 end
 
 return M
