@@ -43,7 +43,7 @@ _efr_take() {
   local REPLY
   _efr_split "$1" || return 0
   local word=$reply[1] text=$reply[2]
-  if [[ $word != (,|,new|,mode|,shell) ]]; then
+  if [[ $word != (,|,new|,mode|,shell|,away) ]]; then
     # `,word` that zsh can run is the user's own; `,f() {` defines one.
     [[ $word == *'('* || $text == '('* ]] && return 0
     whence -- $word >/dev/null && return 0

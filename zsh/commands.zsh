@@ -1,4 +1,4 @@
-# commands.zsh: the commands a comma line runs: `,`, `,new`, `,mode`, `,shell`.
+# commands.zsh: the commands a comma line runs: `,`, `,new`, `,mode`, `,shell`, `,away`.
 #
 # Owns: the hand-over to `efr`: text and context in the environment of one command, never in its
 # arguments (everybody may read /proc/PID/cmdline).
@@ -69,6 +69,15 @@ function ,shell {
     return 2
   fi
   command efr shell "$@"
+}
+
+function ,away {
+  emulate -L zsh
+  if (( $# > 1 )) || [[ ${1-on} != (on|off) ]]; then
+    print -ru2 -- "usage: ,away [on|off]   questions wait a few minutes only (a prompt needs a blank after the comma)"
+    return 2
+  fi
+  command efr away "$@"
 }
 
 function ,mode {

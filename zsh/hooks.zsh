@@ -7,7 +7,7 @@
 _efr_is_ours() {
   emulate -L zsh
   setopt extended_glob
-  [[ ${1##[[:space:]]#} == (,|,new|,mode|,shell)(|[[:space:]]*) ]]
+  [[ ${1##[[:space:]]#} == (,|,new|,mode|,shell|,away)(|[[:space:]]*) ]]
 }
 
 _efr_preexec() {

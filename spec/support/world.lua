@@ -76,6 +76,7 @@ end
 
 local DEFAULTS = {
   ["permissions.mode"] = "auto", ["conversation.max_queued"] = 3,
+  ["presence.away_after_minutes"] = 10, ["presence.away_wait_secs"] = 300,
   ["conversation.update_interval_ms"] = 200, ["conversation.draft_interval_ms"] = 16,
   ["conversation.tty_idle_hours"] = 12, ["model.provider"] = "fake", ["sandbox.enabled"] = true,
 }

@@ -5,6 +5,7 @@ Sends LINE as a prompt (the scripted model runs it as one shell call), and then 
 allow, deny, interrupt: answers the question so. wait: leaves it. two: two clients answer at once.
 do:COMMAND runs a command of the shell while the question waits, and then answers allow.
 always: allows and saves the rule; always:COMMAND runs a command before; always-phone: the same from a phone, then no.
+do-not:COMMAND runs a command and answers nothing.
 then:COMMAND answers allow and runs the command when the call has started; stop:COMMAND interrupts after it.
 Prints one JSON object: the events of the turn that tell of the exit, and the call's result.
 """
@@ -103,6 +104,8 @@ def main():
                     out["reply"] = always(socket, conversation, event["call_id"], "cli")
                     if isinstance(out["reply"], str):
                         respond(socket, conversation, event["call_id"], "deny")
+                elif mode.startswith("do-not:"):
+                    subprocess.run(mode[7:], shell=True, check=True, stdout=subprocess.DEVNULL)
                 elif mode.startswith("do:"):
                     subprocess.run(mode[3:], shell=True, check=True, stdout=subprocess.DEVNULL)
                     respond(socket, conversation, event["call_id"], "allow")

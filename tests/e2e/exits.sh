@@ -104,3 +104,11 @@ stop_daemon KILL
 efr status >/dev/null
 equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'approval_expired'")" 3 'expired questions'
 [[ ! -e ~/notes/dead ]] || fail 'a call ran after its question died'
+
+# Away: the question ends after presence.away_wait_secs, the turn goes on, and nothing is refused. Without a terminal too.
+printf '[presence]\naway_wait_secs = 10\n' >>"$HOME/.config/efr/config.toml"
+efr config reload >/dev/null
+ask 'do-not:efr away' 'print gone >~/notes/gone'
+is 'e["tool_call_completed"]["refusal"]["kind"], "exit_judged" in e, o["end"]' "('expired', False, 'turn_completed')"
+contains "$(output)" 'nobody answered while you were away; the call did not run'
+equals "$(efr away off)" 'not away' 'efr away off'

@@ -14,7 +14,7 @@ local KINDS <const> = {
   "turn_failed", "turn_cancelled", "shell_started", "shell_exited", "cwd_changed",
   "login_completed", "logout_completed", "sandbox_unavailable", "sandbox_surface_changed",
   "surface_question_requested", "surface_question_answered", "turn_surface_report",
-  "shell_command_left", "shell_command_ended", "home_file_changed",
+  "shell_command_left", "shell_command_ended", "home_file_changed", "presence_changed",
   "tool_call_input_changed", "shell_command_input_changed",
 }
 

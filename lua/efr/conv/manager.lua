@@ -16,6 +16,7 @@ local decisions = require "efr.conv.decisions"
 local events = require "efr.conv.events"
 local input = require "efr.conv.input"
 local machine = require "efr.conv.machine"
+local presence = require "efr.conv.presence"
 local registry = require "efr.tools.registry"
 local route = require "efr.conv.route"
 local settings = require "efr.conv.settings"
@@ -33,6 +34,7 @@ Manager.__index = Manager
 function M.new(app)
   app.tools = app.tools or registry.new(app.ports)
   app.decisions = app.decisions or decisions.new(app.ports)
+  app.presence = app.presence or presence.new(app)
   app.tidy = app.tidy or tidy.new(app.ports.sys)
   return setmetatable({ app = app, open = {} }, Manager)
 end
@@ -167,6 +169,7 @@ function Manager:prompt_send(params, session)
     conv:kick()
     return refused(message, code)
   end
+  self.app.presence:input()
   item.recorded, item.seq = true, seqs[#seqs]
   if is_new then keep(self, conv) end
   conv:kick()
@@ -300,7 +303,7 @@ end
 
 -- Takes the answer to a question, if it still waits: {event, answer, command_id, method, before?}.
 -- `before` runs when the answer is recorded and the turn does not know it yet.
-local function take_answer(conv, question, how)
+local function take_answer(self, conv, question, how)
   if not question or question.taken or question.answer.done then
     return nil, "no such question waits", "not_found"
   end
@@ -317,6 +320,7 @@ local function take_answer(conv, question, how)
     if question.late then question.answer:set(question.late) end
     return refused(message, code)
   end
+  self.app.presence:input()
   local result = { seq = seqs[1] }
   if how.before then how.before(result) end
   question.answer:set(how.answer)
@@ -348,7 +352,7 @@ function Manager:approve(params, session)
     message, code = no_rule(question, params, session)
     if message then return nil, message, code end
   end
-  return take_answer(conv, question, {
+  return take_answer(self, conv, question, {
     event = events.make("approval_resolved", {
       call_id = params.call_id, decision = params.decision, origin = session.origin,
     }),
@@ -371,7 +375,7 @@ end
 function Manager:surface_respond(params, session)
   local conv, message, code = find(self, params.conversation_id)
   if not conv then return nil, message, code end
-  return take_answer(conv, conv.surface_questions[params.question_id], {
+  return take_answer(self, conv, conv.surface_questions[params.question_id], {
     event = events.make("surface_question_answered", {
       question_id = params.question_id, keep = params.keep or nil, origin = session.origin,
     }),
@@ -422,6 +426,7 @@ end
 function Manager:respond(params)
   local conv, message, code = find(self, params.conversation_id)
   if not conv then return nil, message, code end
+  self.app.presence:input()
   return input.respond(conv, params)
 end
 

@@ -51,6 +51,8 @@ M.STOPPED_BEFORE = "efr was stopped before this call ran." ---@type string
 M.STOPPED_RUNNING = "[efr was stopped while this call ran, and the call with it.]" ---@type string
 M.UNFINISHED = "The call did not finish. It may or may not have run." ---@type string
 M.EXPIRED = "Nobody answered the question about this call; it did not run." ---@type string
+M.AWAY = "approval expired: nobody answered while you were away; the call did not run. Go on "
+  .. "without it, and name it in your answer." ---@type string
 
 ---The text for a call that an end of the turn cut off.
 ---@param reason string  why the turn was stopped: "interrupt" or "shutdown"

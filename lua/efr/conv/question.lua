@@ -26,19 +26,22 @@ function M.give_up(question, why)
   end
 end
 
----Waits for the answer, "expired" or "interrupted".
+---Waits for the answer, "expired", "interrupted" or "away" (nobody answered while the user was
+---away).
 ---@param turn efr.Turn
 ---@param question table
 ---@param secs integer?  nil: for ever
 ---@return any answer
 function M.wait(turn, question, secs)
   local remove = turn.token:on_cancel(function() M.give_up(question, "interrupted") end)
+  local there = turn.app.presence:wait(function() M.give_up(question, "away") end)
   if secs then
     local in_time = async.with_timeout(secs * 1000, function() question.answer:get() end)
     if not in_time then M.give_up(question, "expired") end
   end
   local answer = question.answer:get()
   remove()
+  there()
   return answer
 end
 

@@ -128,6 +128,10 @@ local function not_allowed(turn, call, decision, answer)
     return refuse.call(turn, call, prompt.cut_off(turn.token.reason, false),
       { kind = "interrupted", reason = "the turn was interrupted" })
   end
+  if answer == "away" then
+    return refuse.call(turn, call, prompt.AWAY,
+      { kind = "expired", reason = "nobody answered while you were away" })
+  end
   return refuse.call(turn, call, prompt.EXPIRED,
     { kind = "expired", reason = reasons_of(decision, "ask")[1] })
 end
@@ -143,8 +147,11 @@ local function ask(turn, call, decision)
     conv.approvals[call.id] = nil
     return nil
   end
-  local answer = question_of.wait(turn, question, guard and guard.seconds
-    or turn.app.config:get("conversation.approval_timeout_secs"))
+  local secs = guard and guard.seconds
+    or turn.app.config:get("conversation.approval_timeout_secs")
+  -- Nobody deletes what is guarded while the user is away.
+  if guard and turn.app.presence:is_away() then secs = 0 end
+  local answer = question_of.wait(turn, question, secs)
   conv.approvals[call.id] = nil
   turn.refusals = 0
   if answer ~= "allow" then return not_allowed(turn, call, decision, answer) end

@@ -25,6 +25,7 @@ return {
     if not bytes then
       return nil, "data is no base64", "invalid"
     end
+    app.presence:input()
     local written, waits = 0, 0
     while written < #bytes do
       local count
