@@ -65,6 +65,37 @@ describe("sbx.launcher", function()
     assert.equal("#!/bin/sh\necho installed\n", fs.read_file(assert(launcher:path())))
   end)
 
+  it("uses again what an earlier start left when it is the same", function()
+    local path = assert(launcher_of.new(app):path())
+    local before = fs.stat(path)
+    local launcher = launcher_of.new(app)
+    assert.equal(path, launcher:path())
+    assert.equal(before.ino, fs.stat(path).ino)
+  end)
+
+  for name, change in pairs({
+    ["has another mode"] = function(path) assert(uv.fs_chmod(path, 448)) end,
+    ["has a second name"] = function(path) assert(uv.fs_link(path, base .. "/second")) end,
+    ["is a link to such a file"] = function(path)
+      assert(fs.rename(path, base .. "/elsewhere"))
+      assert(fs.symlink(base .. "/elsewhere", path))
+    end,
+    ["ends earlier"] = function(path) write(path, "#!/bin/sh\n", 320) end,
+    ["goes on"] = function(path) write(path, "#!/bin/sh\necho installed\n\n", 320) end,
+  }) do
+    it("is made anew when that of an earlier start " .. name, function()
+      local path = assert(launcher_of.new(app):path())
+      change(path)
+      local before = fs.stat(path)
+      assert.equal(path, launcher_of.new(app):path())
+      local after = fs.lstat(path)
+      assert.equal("file", after.type)
+      assert.equal(320, after.mode)
+      assert.are_not.equal(before.ino, after.ino)
+      assert.equal("#!/bin/sh\necho installed\n", fs.read_file(path))
+    end)
+  end
+
   for name, change in pairs({
     ["other bytes"] = function(path)
       assert(uv.fs_chmod(path, 448))

@@ -117,6 +117,18 @@ describe("sbx.probe with the launcher", function()
     assert.same({}, leftovers())
   end)
 
+  it("makes one plan, also where none of the caches exists", function()
+    w.settings["sandbox.cache_mode"] = "tmp"
+    local real, count = w.sandbox.prepare, 0
+    w.sandbox.prepare = function(self, opts)
+      count = count + 1
+      return real(self, opts)
+    end
+    local report = wait(function() return probe.run(w.sandbox) end)
+    assert.is_true(report.available, report.reason)
+    assert.equal(1, count)
+  end)
+
   local function cache_write(report)
     for _, check in ipairs(report.checks) do
       if check.name == "cache_write" then return check.outcome, check.detail end
@@ -142,9 +154,13 @@ describe("sbx.probe with the launcher", function()
     w.settings["sandbox.write_roots"] = { cache }
     local real = w.sandbox.prepare
     w.sandbox.prepare = function(self, opts)
-      local call, err = real(self, opts)
-      table.insert(call.mounts, { kind = "overlay", path = cache })
-      return call, err
+      local argv = opts.argv
+      opts.argv = function(mounts)
+        mounts = table.move(mounts, 1, #mounts, 1, {})
+        table.insert(mounts, { kind = "overlay", path = cache })
+        return argv(mounts)
+      end
+      return real(self, opts)
     end
     local report = wait(function() return probe.run(w.sandbox) end)
     assert.equal("self-test: cache_write: the real cache changed", report.reason)
@@ -169,8 +185,13 @@ describe("sbx.probe with the launcher", function()
   it("sees what is not hidden", function()
     local real = w.sandbox.prepare
     w.sandbox.prepare = function(self, opts)
-      for i, word in ipairs(opts.argv) do
-        if word == "--masked" then opts.argv[i + 1] = w:file("home/shown") end
+      local argv = opts.argv
+      opts.argv = function(mounts)
+        local words = argv(mounts)
+        for i, word in ipairs(words) do
+          if word == "--masked" then words[i + 1] = w:file("home/shown") end
+        end
+        return words
       end
       return real(self, opts)
     end

@@ -103,15 +103,9 @@ local function is_kept(spec, path)
   return false
 end
 
----The overlays of a call. layer is "tmp", or the name of a kept layer.
----@param spec efr.sbx.Spec
----@param masks {path: string}[]
----@param roots {path: string}[]
----@return {kind: string, path: string, layer: string}[] overlays
-function M.collect(spec, masks, roots)
-  if (spec.cache_mode or "readonly") == "readonly" then return {} end
+local function overlays_of(spec, entries, masks, roots)
   local found, programs = {}, program_dirs(spec)
-  for _, entry in ipairs(spec.caches or {}) do
+  for _, entry in ipairs(entries) do
     local seen = spec.look(entry)
     if seen and seen.type == "dir" and is_usable(spec, seen.real, masks, roots, programs) then
       found[#found + 1] = { kind = "overlay", path = seen.real }
@@ -122,6 +116,20 @@ function M.collect(spec, masks, roots)
     cache.layer = is_kept(spec, cache.path) and M.name(cache.path) or "tmp"
     -- A path too long for a name stays read-only.
     if #cache.layer <= MAX_NAME then out[#out + 1] = cache end
+  end
+  return out
+end
+
+---The overlays of a call. layer is "tmp", or the name of a kept layer.
+---@param spec efr.sbx.Spec
+---@param masks {path: string}[]
+---@param roots {path: string}[]
+---@return {kind: string, path: string, layer: string}[] overlays
+function M.collect(spec, masks, roots)
+  if (spec.cache_mode or "readonly") == "readonly" then return {} end
+  local out = overlays_of(spec, spec.caches or {}, masks, roots)
+  if #out == 0 and spec.spare_cache then
+    out = overlays_of(spec, { spec.spare_cache }, masks, roots)
   end
   return out
 end

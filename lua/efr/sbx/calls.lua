@@ -168,7 +168,7 @@ end
 ---@field conversation_id string
 ---@field call_id string
 ---@field line string?  one of line and argv
----@field argv string[]?
+---@field argv (string[]|fun(mounts: table[]): string[])?  a function gets what was planned
 ---@field cwd string
 ---@field launch string  "contained"; "direct" in the hidden shell; "outside": alone, as a tree
 ---@field project_root string?
@@ -178,7 +178,7 @@ end
 ---@field env_pass string[]?  variables of the launcher that the call gets whatever their names
 ---@field env_set string[][]?  {name, value}: more variables of the call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
----@field caches string[]?  in place of sandbox.caches
+---@field spare_cache string?  in place of sandbox.caches when none of them exists
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 ---@field read_only boolean?  neither projects nor sandbox.write_roots can be written
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)

@@ -320,7 +320,7 @@ function M.spec(self, opts, nonce, assets)
     write_roots = config:get("sandbox.write_roots"), masks = config:get("sandbox.mask"),
     secret_paths = config:get("permissions.secret_paths"), protect = config:get("sandbox.protect"),
     hidden_files = hidden, hidden_roots = searched,
-    caches = opts.caches or config:get("sandbox.caches"),
+    caches = config:get("sandbox.caches"), spare_cache = opts.spare_cache,
     cache_mode = opts.cache_mode or config:get("sandbox.cache_mode"),
     keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),

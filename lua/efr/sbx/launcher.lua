@@ -4,11 +4,12 @@
 -- Runs in efrd on the loop thread; nothing here waits.
 --
 -- Policy: the copy lies in `bin` of the runtime root, mode 0500, where no contained call sees or
--- writes it; in the data root when the runtime root cannot execute programs. Before each use the
--- copy is opened and must be that file: owner, mode, and the bytes that were installed when efrd
--- started. The bytes are read again only when the file's change time moved, which no program can
--- set. An installed launcher that a contained call could write is refused, since the copy of the
--- next start would be made from it.
+-- writes it; in the data root when the runtime root cannot execute programs. What an earlier start
+-- left is used again when it is such a file and all its bytes are those of the installed one.
+-- Before each use the copy is opened and must be that file: owner, mode, and the bytes that were
+-- installed when efrd started. The bytes are read again only when the file's change time moved,
+-- which no program can set. An installed launcher that a contained call could write is refused,
+-- since the copy of the next start would be made from it.
 
 local paths = require "efr.perm.paths"
 
@@ -20,6 +21,7 @@ local COPY_MODE <const> = 320 -- 0500
 local PERMISSIONS <const> = 4095
 local OTHERS_WRITE <const> = 2
 local MAX_BYTES <const> = 16 * 1024 * 1024
+local PIECE <const> = 64 * 1024 -- of a comparison: a start keeps no megabytes
 local CODE <const> = "EFR_SANDBOX"
 
 ---@class efr.sbx.Launcher
@@ -77,32 +79,59 @@ local function check_source(self)
   return source
 end
 
--- The file at a path through one descriptor: what identifies it, and its bytes when they are asked.
-local function inspect(uv, path, with_bytes)
+-- Whether an open file has the bytes of the file at a path.
+local function same_bytes(uv, fd, path)
+  local other = uv.fs_open(path, "r", 0)
+  if not other then return false end
+  local at = 0
+  local mine, theirs
+  repeat
+    mine, theirs = uv.fs_read(fd, PIECE, at), uv.fs_read(other, PIECE, at)
+    at = at + #(mine or "")
+  until not mine or mine ~= theirs or mine == "" or at > MAX_BYTES
+  uv.fs_close(other)
+  return mine == "" and theirs == ""
+end
+
+-- The file at a path through one descriptor: what identifies it, and whether its bytes are those of
+-- another file when one is named.
+local function inspect(uv, path, source)
   local fd, err = uv.fs_open(path, "r", 0)
   if not fd then return nil, err end
   local stat = uv.fs_fstat(fd)
-  local bytes = stat and with_bytes and uv.fs_read(fd, stat.size + 1, 0)
+  local same = stat ~= nil and source ~= nil and same_bytes(uv, fd, source)
   uv.fs_close(fd)
   if not stat then return nil, "cannot be looked at" end
   local changed = stat.ctime
   return {
     stamp = ("%d:%d:%d:%d.%d"):format(stat.dev, stat.ino, stat.size, changed.sec, changed.nsec),
     uid = stat.uid, mode = stat.mode & PERMISSIONS, file = stat.type == "file",
-  }, bytes
+    links = stat.nlink,
+  }, same
 end
 
-local function write_copy(ports, dir, bytes)
+local function is_ours(self, seen)
+  return seen.file and seen.uid == self.app.ports.sys.getuid() and seen.mode == COPY_MODE
+end
+
+-- What an earlier start left at a path, when it can serve this one.
+local function earlier(self, path, source)
+  local own = self.app.ports.fs.lstat(path)
+  if not own or own.type ~= "file" then return nil end
+  local seen, same = inspect(self.app.ports.uv, path, source)
+  return same and is_ours(self, seen) and seen.links == 1 and seen or nil
+end
+
+local function write_copy(ports, dir, source)
   local uv, fs = ports.uv, ports.fs
   local path, new = dir .. "/" .. NAME, ("%s/.%s.%d"):format(dir, NAME, ports.sys.getpid())
-  local ok, err = fs.mkdirs(dir, DIR_MODE)
-  if ok then ok, err = fs.check_private_dir(dir) end
-  if not ok then return nil, err end
+  local bytes, err = fs.read_file(source, MAX_BYTES)
+  if not bytes then return nil, err end
   fs.unlink(new)
   local fd
   fd, err = uv.fs_open(new, "wx", COPY_MODE)
   if not fd then return nil, err end
-  local written
+  local written, ok
   written, err = uv.fs_write(fd, bytes)
   if written == #bytes then ok, err = uv.fs_fchmod(fd, COPY_MODE) end
   uv.fs_close(fd)
@@ -115,23 +144,32 @@ local function write_copy(ports, dir, bytes)
   return path
 end
 
+-- The copy in a directory, and what identifies it: that of an earlier start, or a new one.
+local function copy_in(self, dir, source)
+  local ports = self.app.ports
+  local path = dir .. "/" .. NAME
+  local ok, err = ports.fs.mkdirs(dir, DIR_MODE)
+  if ok then ok, err = ports.fs.check_private_dir(dir) end
+  local seen, same = ok and earlier(self, path, source) or nil, true
+  if ok and not seen then
+    ok, err = write_copy(ports, dir, source)
+    if ok then seen, same = inspect(ports.uv, path, source) end
+  end
+  if not ok then return refuse("copy the launcher to %s: %s", dir, err) end
+  if not same then return refuse("the copy %s differs from %s", path, source) end
+  return path, seen
+end
+
 -- The copy, in the first root that can execute it.
 local function install(self)
   local app = self.app
   local source, err, code = check_source(self)
   if not source then return nil, err, code end
-  local bytes
-  bytes, err = app.ports.fs.read_file(source, MAX_BYTES)
-  if not bytes then return refuse("read the launcher %s: %s", source, err) end
   for _, root in ipairs({ "runtime", "data" }) do
-    local copy
-    copy, err = write_copy(app.ports, app.paths[root] .. "/bin", bytes)
-    if not copy then return refuse("copy the launcher to %s/bin: %s", app.paths[root], err) end
+    local copy, seen, why = copy_in(self, app.paths[root] .. "/bin", source)
+    if not copy then return nil, seen, why end
     if app.ports.uv.fs_access(copy, "X") then
-      local seen, read = inspect(app.ports.uv, copy, true)
-      if read ~= bytes then return refuse("the copy %s differs from %s", copy, source) end
       self.copy, self.source, self.root, self.stamp = copy, source, root, seen.stamp
-      self.size = #bytes
       return copy
     end
     app.ports.fs.unlink(copy)
@@ -140,22 +178,18 @@ local function install(self)
     app.paths.data)
 end
 
--- Whether the file's bytes are those that were installed. Kept small: the source is read again.
-local function same_bytes(self, bytes)
-  return bytes ~= nil and bytes == self.app.ports.fs.read_file(self.source, MAX_BYTES)
-end
-
 local function check_copy(self)
   local uv = self.app.ports.uv
   local seen, err = inspect(uv, self.copy)
   if not seen then return refuse("the launcher's copy %s is missing: %s", self.copy, err) end
-  if not seen.file or seen.uid ~= self.app.ports.sys.getuid() or seen.mode ~= COPY_MODE then
+  if not is_ours(self, seen) then
     return refuse("the launcher's copy %s was changed (owner or mode)", self.copy)
   end
   if seen.stamp == self.stamp then return true end
-  local bytes
-  seen, bytes = inspect(uv, self.copy, true)
-  if not seen or not same_bytes(self, bytes) then
+  local same
+  -- The installed one is read again: it is large to be kept.
+  seen, same = inspect(uv, self.copy, self.source)
+  if not seen or not same then
     return refuse("the launcher's copy %s was changed", self.copy)
   end
   self.stamp = seen.stamp

@@ -47,7 +47,7 @@ local RANK <const> = {
 ---@field assets string?  directory shown as $XRT/efr-sbx
 ---@field records boolean?  descriptor 3 is kept
 ---@field replay string?  directory of the sandbox state, shown as replay in the assets
----@field argv string[]
+---@field argv string[]|fun(mounts: {kind: string, path: string}[]): string[]
 ---@field project_root string?
 ---@field scratch string?
 ---@field write_roots string[]?  of the settings
@@ -56,6 +56,7 @@ local RANK <const> = {
 ---@field secret_paths string[]?  of the settings
 ---@field protect string[]?  of the settings: more floors
 ---@field caches string[]?  of the settings
+---@field spare_cache string?  in place of caches when none of them exists
 ---@field cache_mode string?  "tmp", "overlay" or "readonly" (default)
 ---@field keep_downloads boolean?
 ---@field layers string?  the conversation's directory; with layers_name, unless readonly
@@ -222,6 +223,10 @@ local function resolved(spec)
   }, { __index = spec })
 end
 
+local function arguments(spec, mounts)
+  return type(spec.argv) == "function" and spec.argv(mounts) or spec.argv
+end
+
 ---The fields of the plan, or the reason for which this call cannot run contained.
 ---@param spec efr.sbx.Spec
 ---@return string[]? fields
@@ -257,7 +262,7 @@ function M.build(spec)
   end
   for _, mount in ipairs(mounts) do add(mount.kind, mount.path, mount.layer) end
   add(table.unpack(environment.fields(spec)))
-  for _, arg in ipairs(spec.argv) do add("arg", arg) end
+  for _, arg in ipairs(arguments(spec, mounts)) do add("arg", arg) end
   add("end")
   return out, nil, nil, mounts
 end

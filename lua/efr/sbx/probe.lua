@@ -22,9 +22,9 @@ local CONVERSATION <const> = "probe"
 local DIR_MODE <const> = 448 -- 0700
 local PROGRAM_MODE <const> = 448
 local REPORT_MODE <const> = 384
-local MAX_PROGRAM <const> = 16 * 1024 * 1024
 local MAX_REPORT <const> = 65536
 local MAX_SMALL <const> = 4096
+local HIDDEN <const> = "hidden\n"
 local MAX_MASKED <const> = 8 -- of sbx/selftest.c
 local NAME_BYTES <const> = 16
 local FILE <const> = ".efr-self-test" -- of sbx/selftest.c
@@ -131,16 +131,16 @@ end
 -- A copy that the call can execute: the first place that is not noexec.
 local function place_program(app, launcher, dir)
   local fs, uv = app.ports.fs, app.ports.uv
-  local bytes, err = fs.read_file(launcher, MAX_PROGRAM)
-  if not bytes then return nil, err end
   local tmp = ("%s/sandbox/%s/tmp"):format(app.paths.state, CONVERSATION)
-  local made
-  made, err = fs.mkdirs(tmp, DIR_MODE)
+  local made, err = fs.mkdirs(tmp, DIR_MODE)
   if not made then return nil, err end
   for _, place in ipairs({ { dir, dir }, { tmp, "/tmp" } }) do
     local path = place[1] .. "/efr-sbx"
     local ok
-    ok, err = fs.write_atomic(path, bytes, PROGRAM_MODE)
+    fs.unlink(path)
+    -- No sync: nothing needs it after a crash.
+    ok, err = uv.fs_copyfile(launcher, path, { excl = true })
+    if ok then ok, err = uv.fs_chmod(path, PROGRAM_MODE) end
     if not ok then return nil, err end
     if uv.fs_access(path, "X") then return place[2] .. "/efr-sbx", nil, path end
     fs.unlink(path)
@@ -169,7 +169,8 @@ local function hide_something(app, work)
   local dir, err = app.ports.fs.realpath(app.paths.state .. "/sandbox/" .. CONVERSATION)
   if not dir then return nil, err end
   work.hidden = dir .. "/hidden"
-  return app.ports.fs.write_atomic(work.hidden, "hidden\n", REPORT_MODE)
+  if app.ports.fs.read_file(work.hidden, MAX_SMALL) == HIDDEN then return true end
+  return app.ports.fs.write_atomic(work.hidden, HIDDEN, REPORT_MODE)
 end
 
 local function cache_of(mounts)
@@ -211,24 +212,13 @@ local function check_cache(calls, work, report)
   return unavailable(calls, "self-test: cache_write: the real cache changed", report)
 end
 
--- The plan depends on the arguments and the arguments on the plan, so it is made twice.
+-- The arguments depend on the plan, which takes them last.
 local function prepare(calls, work)
-  local options = {
-    conversation_id = CONVERSATION, cwd = work.dir, launch = "contained", argv = { "true" },
-    scratch = work.dir, only_own = true, call_id = work.id .. "-plan",
-  }
-  local first, err = calls:prepare(options)
-  if first and not cache_of(first.mounts) then
-    first:cleanup()
-    options.caches, options.call_id = { ANY_CACHE }, work.id .. "-cache"
-    first, err = calls:prepare(options)
-  end
-  if not first then return nil, "plan: " .. err end
-  options.argv = self_test_arguments(calls, work, first.mounts)
-  options.call_id = work.id
-  first:cleanup()
-  local call
-  call, err = calls:prepare(options)
+  local call, err = calls:prepare({
+    conversation_id = CONVERSATION, cwd = work.dir, launch = "contained", call_id = work.id,
+    scratch = work.dir, only_own = true, spare_cache = ANY_CACHE,
+    argv = function(mounts) return self_test_arguments(calls, work, mounts) end,
+  })
   if not call then return nil, "plan: " .. err end
   return call
 end
