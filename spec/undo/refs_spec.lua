@@ -21,9 +21,28 @@ describe("undo of references", function()
 
   local function refs() return assert(snap.wait(function() return snapshots:refs(w.project):read() end)) end
 
+  local function look_at_all()
+    return snap.wait(function() return snapshots:refs(w.project):look() end)
+  end
+
+  local function look() return assert(look_at_all()) end
+
+  -- Counts what git is asked until the next call of the function that is returned.
+  local function count_runs()
+    local count, run = 0, w.app.git.run
+    w.app.git.run = function(...)
+      count = count + 1
+      return run(...)
+    end
+    return function()
+      w.app.git.run = run
+      return count
+    end
+  end
+
   -- A turn of one call.
   local function turn(id, line)
-    local before = refs()
+    local before = look()
     w.call(id, line)
     return assert(snap.wait(snapshots.record_refs, snapshots, { turn_id = id }, w.project, before))
   end
@@ -87,5 +106,51 @@ describe("undo of references", function()
     assert.is_nil(w.app.ports.fs.lstat(w.base .. "/ran"))
     w.shell("echo /tmp > .git/objects/info/alternates")
     assert.is_nil(snapshots:refs(w.project))
+  end)
+
+  it("asks git nothing while no reference moves", function()
+    w.shell("git pack-refs --all; git update-ref refs/remotes/o/main HEAD; "
+      .. "git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main; git branch $(printf 'b\\303\\251')")
+    local ended = count_runs()
+    local before = look()
+    assert.equal(0, assert(snap.wait(snapshots.record_refs, snapshots, { turn_id = "t1" },
+      w.project, before)))
+    assert.equal(0, ended())
+    assert.same(refs(), before)
+  end)
+
+  it("sees from the files what git says, and asks it where they are odd", function()
+    for _, line in ipairs {
+      "git checkout -q --detach", GIT .. "tag -a -m x v2", "git branch a/b/c", "rm .git/packed-refs || :",
+      "touch .git/refs/heads/old.lock", "git symbolic-ref refs/heads/s refs/heads/gone",
+      "git pack-refs --all", "git branch a/b/d; git pack-refs --all; git branch -f a/b/d HEAD~1",
+    } do
+      w.shell(line)
+      local ended = count_runs()
+      local seen = look()
+      assert.equal(0, ended(), line)
+      assert.same(refs(), seen, line)
+    end
+    for _, line in ipairs {
+      "ln -s main .git/refs/heads/l", "mkdir .git/reftable", "echo junk > .git/refs/heads/j",
+      "echo junk >> .git/packed-refs", "printf x > .git/refs/heads/x",
+    } do
+      w.shell("rm -rf ../kept && cp -a .git ../kept; " .. line)
+      local ended = count_runs()
+      local seen = look_at_all()
+      assert.equal(1, ended(), line)
+      assert.same((snap.wait(function() return snapshots:refs(w.project):read() end)), seen, line)
+      w.shell("rm -r .git && mv ../kept .git")
+    end
+    w.shell("mkfifo .git/refs/heads/f")
+    local ended = count_runs()
+    assert.is_nil((look_at_all()))
+    assert.equal(0, ended()) -- it would wait
+  end)
+
+  it("takes back the other places when one was pruned during the turn", function()
+    w.shell("git checkout -q -b lost; echo 5 > a; " .. GIT .. "commit -qam five; git checkout -q main")
+    assert.equal(1, turn("t1", "git branch -D lost; git branch -f old main; "
+      .. "git reflog expire --expire=now --all; git gc -q --prune=now"))
   end)
 end)

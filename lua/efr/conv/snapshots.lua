@@ -99,7 +99,7 @@ local function read_refs(turn, snapshot)
   for _, root in ipairs(snapshot.roots) do
     if turn.refs[root] == nil then
       local refs = turn.app.snapshots:refs(root)
-      turn.refs[root] = refs and refs:read() or false
+      turn.refs[root] = refs and refs:look() or false
     end
   end
 end

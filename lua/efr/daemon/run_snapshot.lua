@@ -71,7 +71,7 @@ function M.begin(app, session, call, opts)
   call.refs = {}
   for _, root in ipairs(call.snapshot.roots) do
     local refs = app.snapshots:refs(root)
-    call.refs[root] = refs and refs:read()
+    call.refs[root] = refs and refs:look()
   end
   session:at_close(function()
     local snapshot = call.snapshot

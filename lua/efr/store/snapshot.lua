@@ -410,8 +410,8 @@ end
 ---@return efr.SnapshotRefs?
 function Snapshots:refs(path)
   local root = self:root(path)
-  local refs = root and snapshot_refs.new { git = self.git, fs = self.ports.fs, root = path,
-    dir = root.dir }
+  local refs = root and snapshot_refs.new { git = self.git, fs = self.ports.fs,
+    dirs = self.ports.dir, root = path, dir = root.dir }
   return refs and refs:usable() and refs or nil
 end
 
@@ -425,12 +425,10 @@ end
 function Snapshots:record_refs(turn, path, before)
   local refs = self:refs(path)
   if not refs then return 0 end
-  local after, err = refs:read()
-  if not after then return nil, err end
-  local moved = snapshot_refs.moved(before, after)
+  local moved, after = refs:since(before)
+  if not moved then return nil, after end
   if #moved == 0 then return 0 end
-  local ok
-  ok, err = refs:keep(turn.turn_id, moved, "before", after)
+  local ok, err = refs:keep(turn.turn_id, moved, "before", after)
   if not ok then return nil, err end
   local json, id = self.ports.json, self.next_id
   self.next_id = id + 1

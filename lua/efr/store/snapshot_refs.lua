@@ -5,8 +5,11 @@
 --
 -- Policy: only the repository whose `.git` is a directory of the root itself; one with alternates
 -- or another common directory has no undo of its references. Its settings, hooks and index are
--- never written; hooks do not run. A reference moves only from the place that the caller expects,
--- and only when both places can be brought back.
+-- never written; hooks do not run. Whether anything moved is read from the files; git is asked
+-- where they are not plain, and for every place that an undo goes by. A reference moves only from
+-- the place that the caller expects, and only when both places can be brought back.
+
+local ref_files = require "efr.store.snapshot_ref_files"
 
 local M = {}
 
@@ -18,16 +21,17 @@ local OID <const> = ("%x"):rep(40)
 ---@class efr.SnapshotRefs
 ---@field git table  efr.sbx.git
 ---@field fs table
+---@field dirs table  efr.dir
 ---@field root string  of the project
 ---@field dir string  real path of its snapshot store
 local Refs = {}
 Refs.__index = Refs
 
----@param deps {git: table, fs: table, root: string, dir: string}
+---@param deps {git: table, fs: table, dirs: table, root: string, dir: string}
 ---@return efr.SnapshotRefs
 function M.new(deps)
-  return setmetatable({ git = deps.git, fs = deps.fs, root = deps.root, dir = deps.dir,
-    own = deps.root .. "/.git" }, Refs)
+  return setmetatable({ git = deps.git, fs = deps.fs, dirs = deps.dirs, root = deps.root,
+    dir = deps.dir, own = deps.root .. "/.git" }, Refs)
 end
 
 ---Whether the references of this root can be brought back.
@@ -64,6 +68,59 @@ function Refs:read()
   if not head then return nil, "HEAD cannot be read" end
   refs.HEAD = head
   return refs
+end
+
+---The same without git where the files are plain; then a place whose object is missing counts too.
+---@return table<string, string>? refs
+---@return string? err
+function Refs:look()
+  local refs, err = ref_files.read(self.dirs, self.own)
+  if refs or err then return refs, err end
+  return self:read()
+end
+
+local function is_same(one, other)
+  for name, place in pairs(one) do
+    if other[name] ~= place then return false end
+  end
+  for name in pairs(other) do
+    if one[name] == nil then return false end
+  end
+  return true
+end
+
+-- Places of `before` that moved and whose objects are missing: git never counted those.
+local function without_missing(self, before, after)
+  local list, out = {}, {}
+  for name, place in pairs(before) do
+    out[name] = place
+    if after[name] ~= place and place:find("^" .. OID .. "$") then list[#list + 1] = place end
+  end
+  if #list == 0 then return out end
+  local text, err = run(self, { "cat-file", "--batch-check" },
+    { stdin = table.concat(list, "\n") .. "\n" })
+  if not text then return nil, err end
+  local missing = {}
+  for oid in text:gmatch("(%x+) missing\n") do missing[oid] = true end
+  for name, place in pairs(out) do
+    if missing[place] then out[name] = nil end
+  end
+  return out
+end
+
+---What moved since a look, and every reference now.
+---@param before table<string, string>
+---@return {name: string, before: string?, after: string?}[]? moved
+---@return table<string, string>|string now  or err
+function Refs:since(before)
+  local now, err = self:look()
+  if not now then return nil, err end
+  if is_same(before, now) then return {}, now end
+  now, err = self:read()
+  if not now then return nil, err end
+  before, err = without_missing(self, before, now)
+  if not before then return nil, err end
+  return M.moved(before, now), now
 end
 
 ---What moved between two readings, by name.
