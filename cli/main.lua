@@ -102,7 +102,7 @@ end
 local function usage()
   local lines = {}
   for _, name in ipairs(names()) do
-    lines[#lines + 1] = ("  %-9s %s\n"):format(name, require(PREFIX .. name).summary)
+    lines[#lines + 1] = ("  %-10s %s\n"):format(name, require(PREFIX .. name).summary)
   end
   return USAGE:format("commands:\n" .. table.concat(lines))
 end

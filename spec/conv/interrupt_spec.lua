@@ -196,8 +196,8 @@ describe("conv: interrupts, questions, streaming", function()
       assert(respond(request.call_id, "deny"))
       assert.equal(0, #w.runs)
       local messages = w.provider.requests[2].messages
-      assert.equal("The user denied the shell call; it did not run.",
-        messages[3].content[1].output)
+      assert.equal("The user denied the shell call; it did not run. The user alone can let it run "
+        .. "once, with: efr allow-last", messages[3].content[1].output)
       local completed = w:find("tool_call_completed")[1]
       assert.equal("user", completed.refusal.kind)
       assert.matches("approval_requested approval_resolved tool_call_started tool_call_completed",

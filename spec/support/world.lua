@@ -178,10 +178,14 @@ local function new_query(store)
     return rows
   end
   function query:events(id, opts)
+    local rows = {}
     for _, e in ipairs(store.events) do
-      if e.conversation_id == id and e.seq > opts.after then return { e } end
+      if e.conversation_id == id and e.seq > (opts.after or 0) then
+        rows[#rows + 1] = e
+        if opts.after then break end
+      end
     end
-    return {}
+    return rows
   end
   function query:turn(id)
     for _, e in ipairs(store.events) do

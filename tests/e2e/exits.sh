@@ -112,3 +112,16 @@ ask 'do-not:efr away' 'print gone >~/notes/gone'
 is 'e["tool_call_completed"]["refusal"]["kind"], "exit_judged" in e, o["end"]' "('expired', False, 'turn_completed')"
 contains "$(output)" 'nobody answered while you were away; the call did not run'
 equals "$(efr away off)" 'not away' 'efr away off'
+
+# What was refused last runs once, afterwards, when the user says so.
+ask deny 'print later >~/notes/later'
+id=$(efr history | head -1 | cut -d' ' -f1)
+contains "$(output)" 'efr allow-last'
+if efr allow-last --conversation "$id" </dev/null >"$T/out" 2>&1; then fail 'it ran without a yes'; fi
+contains "$(cat "$T/out")" 'print later >~/notes/later'
+[[ ! -e ~/notes/later ]] || fail 'a shown call ran'
+sed -i 's,^  local line\, needs = .*,  local again = text:match("arguments: (.*)$")\n  if again then return { calls = { { name = "shell"\, input = { command = again:match("\\"command\\":\\"(.*)\\"}") } } } } end\n&,' "$T/model.lua"
+efr allow-last --yes --conversation "$id" </dev/null >/dev/null 2>&1
+equals "$(cat ~/notes/later)" later 'what ran afterwards'
+if efr allow-last --yes --conversation "$id" </dev/null >"$T/out" 2>&1; then fail 'it was allowed twice'; fi
+contains "$(cat "$T/out")" 'allowed once already'

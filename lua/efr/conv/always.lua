@@ -146,6 +146,22 @@ local function write(app, rule)
   return found
 end
 
+---Why an answer cannot save a rule; the question stays open.
+---@param question table?
+---@param params table  of approval.respond
+---@param session table
+---@return string? message
+---@return string? code
+function M.refusal(question, params, session)
+  local model_side = session.peer and session.peer.model_side
+  if session.origin == "phone" or model_side or not session.tty then
+    return "a rule is saved from a local terminal only; the question stays open", "forbidden"
+  elseif params.decision ~= "allow" or question and not question.rule then
+    return "no rule can cover this call; the question stays open", "invalid"
+  end
+  return nil
+end
+
 ---Saves a rule at the end of config.toml and reads the settings again. Waits.
 ---@param app table
 ---@param rule table

@@ -15,6 +15,7 @@ local events = require "efr.conv.events"
 local exit_check = require "efr.conv.exit_check"
 local exit_grants = require "efr.conv.exit_grants"
 local exit_record = require "efr.conv.exit_record"
+local prompt = require "efr.conv.prompt"
 local refuse = require "efr.conv.refuse"
 
 local M = {}
@@ -93,7 +94,8 @@ end
 -- must ask for another reason goes to the user.
 local function ask_reviewer(turn, call, decision)
   local reviewer, who = turn.app.reviewer, approvers(decision)
-  if not reviewer or who.user or not who.reviewer or decision.inside == "ask" then return nil end
+  if call.allowed_once or not reviewer then return nil end
+  if who.user or not who.reviewer or decision.inside == "ask" then return nil end
   local record = exit_record.record(turn, call, decision)
   -- An error of the reviewer is no verdict.
   local ok, found = pcall(turn.unless_stopped, turn, reviewer.judge, reviewer, turn, call, record)
@@ -109,7 +111,8 @@ end
 local function reviewer_denied(turn, call, found)
   local why = found.rationale or found.category or "it did not say why"
   return refuse.call(turn, call, ("The reviewer refused this call: %s. It did not run, and it "
-    .. "must not be worked around."):format(why), { kind = "reviewer", reason = why })
+    .. "must not be worked around."):format(why) .. prompt.ALLOW_LAST,
+    { kind = "reviewer", reason = why })
 end
 
 local OUTCOME <const> = { allow = "run", contain = "run", ask = "ask", deny = "deny" }

@@ -9,6 +9,7 @@
 -- conversation that rests, whose shell has ended and to which nobody listens, is forgotten: the
 -- store has it.
 
+local allow_last = require "efr.conv.allow_last"
 local always = require "efr.conv.always"
 local async = require "efr.util.async"
 local conversation = require "efr.conv.conversation"
@@ -110,6 +111,7 @@ local function prompt_events(conv, item, params, session, tty, is_new)
     origin = session.origin,
     context = params.context,
     settings = params.settings,
+    allow_once = params.allow_once and params.allow_once.call_id,
   })
   conv.title = conv.title or params.text
   return list
@@ -145,6 +147,7 @@ function Manager:prompt_send(params, session)
     settings = params.settings,
     last_command = params.last_command,
     recent_commands = params.recent_commands,
+    allow_once = params.allow_once,
   }
   conv.queue:push(item)
   local list = prompt_events(conv, item, params, session, is_new and tty or nil, is_new)
@@ -159,7 +162,7 @@ function Manager:prompt_send(params, session)
     events = list,
     receipt = {
       command_id = params.command_id,
-      method = "prompt.send",
+      method = params.allow_once and "call.allow_last" or "prompt.send",
       result = result,
       seq_event = #list,
     },
@@ -177,6 +180,25 @@ function Manager:prompt_send(params, session)
   for name, value in pairs(result) do reply[name] = value end
   reply.seq = item.seq
   return reply
+end
+
+---A turn in which the model may call once what was refused last.
+---@param params table  of call.allow_last
+---@param session table
+---@return table|nil result  as prompt_send
+---@return string? message
+---@return string? code
+function Manager:allow_last(params, session)
+  local wanted, message, code = allow_last.find(self.app, params.conversation_id)
+  if not wanted then return nil, message, code end
+  if wanted.call_id ~= params.call_id then
+    return nil, "another call was refused meanwhile", "conflict"
+  end
+  return self:prompt_send({
+    command_id = params.command_id, conversation_id = params.conversation_id,
+    text = allow_last.prompt(self.app, wanted), context = wanted.context,
+    settings = wanted.settings, allow_once = wanted,
+  }, session)
 end
 
 local function find_waiting(self, conv, wanted)
@@ -327,17 +349,6 @@ local function take_answer(self, conv, question, how)
   return result
 end
 
--- Why an answer cannot save a rule; the question stays open.
-local function no_rule(question, params, session)
-  local model_side = session.peer and session.peer.model_side
-  if session.origin == "phone" or model_side or not session.tty then
-    return "a rule is saved from a local terminal only; the question stays open", "forbidden"
-  elseif params.decision ~= "allow" or question and not question.rule then
-    return "no rule can cover this call; the question stays open", "invalid"
-  end
-  return nil
-end
-
 ---Answers a question of the running turn.
 ---@param params table  of approval.respond
 ---@param session table
@@ -349,7 +360,7 @@ function Manager:approve(params, session)
   if not conv then return nil, message, code end
   local question = conv.approvals[params.call_id]
   if params.always then
-    message, code = no_rule(question, params, session)
+    message, code = always.refusal(question, params, session)
     if message then return nil, message, code end
   end
   return take_answer(self, conv, question, {

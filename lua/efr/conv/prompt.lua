@@ -50,9 +50,12 @@ M.TURN_ENDED = "The turn ended before this call ran." ---@type string
 M.STOPPED_BEFORE = "efr was stopped before this call ran." ---@type string
 M.STOPPED_RUNNING = "[efr was stopped while this call ran, and the call with it.]" ---@type string
 M.UNFINISHED = "The call did not finish. It may or may not have run." ---@type string
-M.EXPIRED = "Nobody answered the question about this call; it did not run." ---@type string
+-- What the user can do about a call that did not run.
+M.ALLOW_LAST = " The user alone can let it run once, with: efr allow-last" ---@type string
+M.EXPIRED = "Nobody answered the question about this call; it did not run."
+  .. M.ALLOW_LAST ---@type string
 M.AWAY = "approval expired: nobody answered while you were away; the call did not run. Go on "
-  .. "without it, and name it in your answer." ---@type string
+  .. "without it, and name it in your answer." .. M.ALLOW_LAST ---@type string
 
 ---The text for a call that an end of the turn cut off.
 ---@param reason string  why the turn was stopped: "interrupt" or "shutdown"
@@ -66,7 +69,7 @@ end
 ---@param tool string
 ---@return string
 function M.denied(tool)
-  return ("The user denied the %s call; it did not run."):format(tool)
+  return ("The user denied the %s call; it did not run."):format(tool) .. M.ALLOW_LAST
 end
 
 ---@param reasons string[]

@@ -7,6 +7,7 @@
 -- also after a yes, unless one of its exits can only be served outside (conv.exits). Three refusals
 -- in a row in auto, with no person involved, end the turn.
 
+local allow_last = require "efr.conv.allow_last"
 local engine = require "efr.perm.engine"
 local events = require "efr.conv.events"
 local exits = require "efr.conv.exits"
@@ -158,6 +159,15 @@ local function ask(turn, call, decision)
   return exits.answered(turn, call, decision, "allow") or nil
 end
 
+-- The user let exactly this call run once: their yes is recorded as an answer, at once.
+local function allowed_once(turn, call, decision)
+  local list = question_events(turn, call, decision)
+  list[#list + 1] = events.make("approval_resolved",
+    { call_id = call.id, decision = "allow", origin = turn.prompt.origin })
+  turn.refusals = 0
+  return turn:record(list) and exits.answered(turn, call, decision, "allow") or nil
+end
+
 -- Full mode can be turned off between the start of a turn and a call.
 local function full_is_off(turn)
   if turn.settings.mode ~= "full" then return nil end
@@ -195,8 +205,11 @@ end
 
 -- Lets a decided call go on: asks where a person must, refuses where nobody can.
 local function settle(turn, call, decision)
+  call.allowed_once = decision.effect == "ask" and not guard_of(turn, call, decision)
+    and allow_last.takes(turn, call, decision)
   local outcome = exits.decide(turn, call, decision)
   if not outcome or turn.outcome then return nil end
+  if outcome == "ask" and call.allowed_once then return allowed_once(turn, call, decision) end
   if outcome == "ask" then return ask(turn, call, decision) end
   if outcome == "deny" then return deny(turn, call, decision) end
   turn.refusals = 0
