@@ -3,7 +3,7 @@
 -- Must not know: how a call is decided, the wire. Runs in efrd.
 --
 -- Policy: only what a person, the reviewer or the silence of an absent user refused; a floor stays
--- a floor. The permission holds in the one turn that it starts, for one call with the same tool, the
+-- one. The permission holds in the one turn that it starts, for one call with the same tool, the
 -- same arguments and the same exits. Everything else of that call goes its usual way.
 
 local exit_who = require "efr.perm.exit_who"
