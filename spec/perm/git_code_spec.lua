@@ -29,7 +29,7 @@ local keys = require "efr.perm.data.git_keys"
 
 describe("perm.git_code", function()
   local ports = git_world.ports
-  local base, env, machine, budget
+  local base, env, machine, budget, shell_env
   local runs, kept_answers = 0, nil
 
   local function shell(line)
@@ -51,7 +51,8 @@ describe("perm.git_code", function()
         return run(what)
       end
     end }
-    return git_code.new { fs = ports.fs, git = slow, home = base .. "/home", machine = machine }
+    return git_code.new { fs = ports.fs, git = slow, home = base .. "/home", machine = machine,
+      env = shell_env }
   end
 
   local function ask(method, argument)
@@ -267,6 +268,29 @@ describe("perm.git_code", function()
     assert.equal("unknown", code())
     env.GIT_EXTERNAL_DIFF, env.GIT_AUTHOR_NAME = nil, "a"
     assert.equal("clean", code())
+  end)
+
+  it("asks the hidden shell's variables, not its own", function()
+    env.GIT_DIR, shell_env = "/x", { HOME = base .. "/home", GIT_PAGER = "cat" }
+    assert.equal("clean", code())
+    for name, value in pairs({ GIT_DIR = base .. "/r/.git", GIT_WORK_TREE = "/x", GIT_PAGER = "less",
+      GIT_CONFIG_COUNT = "1", GIT_CONFIG_PARAMETERS = "'a.b'='c'", GIT_SSH_COMMAND = "x",
+      GIT_TRACE = "/tmp/x", GIT_EXTERNAL_DIFF = "x", HOME = base .. "/r" }) do
+      shell_env = { HOME = base .. "/home", GIT_PAGER = "cat" }
+      shell_env[name] = value
+      assert.same({ "unknown", name }, { ask("code", { base .. "/p" }).state,
+        ask("code", { base .. "/p" }).variable })
+      assert.equal("unknown", ask("remote", { base .. "/p" }).state)
+    end
+    shell_env = { HOME = base .. "/home" }
+    assert.equal("GIT_PAGER", ask("code", { base .. "/p" }).variable)
+    shell_env = false
+    assert.equal("unknown", code())
+    -- Settings that a variable leads to are read.
+    write("r/settings", "[core]\n\tfsmonitor = ./evil\n")
+    shell_env = { HOME = base .. "/home", GIT_PAGER = "cat", GIT_CONFIG_GLOBAL = base .. "/r/settings" }
+    assert.equal(("dirty: core.fsmonitor of %s/r/settings"):format(base), code())
+    shell_env = nil
   end)
 
   it("shows no control character of a key", function()

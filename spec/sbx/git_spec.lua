@@ -66,6 +66,21 @@ describe("sbx.git", function()
     assert.equal("EFR_TIMEOUT", code)
   end)
 
+  it("ends with whoever waits", function()
+    local root = base .. "/project"
+    shell("rm project/.git/config && mkfifo project/.git/config")
+    local token, out = async.token(), nil
+    async.spawn(function()
+      local ask = git_of.new(app):within(60000, token)
+      out = { select(3, ask { root = root, args = { "status" } }),
+        select(3, ask { root = root, args = { "status" } }) }
+    end)
+    assert.is_nil(out)
+    token:cancel("interrupted")
+    ports.uv.run()
+    assert.same({ "EFR_CANCELLED", "EFR_CANCELLED" }, out)
+  end)
+
   it("refuses a root that holds the home, a secret or efr's files, or lies in a secret", function()
     for path, why in pairs({
       ["/"] = "not /", [base] = "holds the home", [base .. "/home"] = "holds the home",

@@ -73,6 +73,36 @@ describe("hidden shell", function()
     assert.equal(first, shell:search_path())
   end))
 
+  it("says which variables git reads, and runs no line that was decided with others", with({
+    rc = "export GIT_PAGER=mine GIT_SSH_COMMAND=$'a\\nb\\x1fGIT_DIR=/x'; GIT_TRACE=not_exported",
+  }, function(world)
+    local shell = world:shell()
+    shell:search_path()
+    local first = shell:git_environment()
+    assert.same({ HOME = world.home, GIT_PAGER = "cat", GIT_SSH_COMMAND = "a\1b\1GIT_DIR=/x",
+      GIT_EDITOR = first.values.GIT_EDITOR, GIT_SEQUENCE_EDITOR = first.values.GIT_EDITOR,
+    }, first.values)
+    assert.equal("ok\n", run(world, "echo ok", { git_env = first }).output)
+    run(world, "export GIT_DIR=/tmp/x; unset GIT_PAGER GIT_SSH_COMMAND")
+    local second = shell:git_environment()
+    assert.equal("/tmp/x", second.values.GIT_DIR)
+    assert.is_nil(second.values.GIT_PAGER)
+    local result = run(world, "touch ran", { git_env = first })
+    assert.equal("setup_failed", result.outcome)
+    assert.is_truthy(result.setup_error:find("variables for git", 1, true))
+    assert.is_nil(world:read("ran"))
+    assert.equal("ok\n", run(world, "echo ok", { git_env = second }).output)
+    -- At the prompt, after the report.
+    run(world, "TRAPUSR1() { export GIT_DIR=/y }; (sleep 0.2; kill -USR1 $$) &!")
+    repeat result = run(world, "echo ok", { git_env = second }) until result.outcome ~= "finished"
+    assert.equal("setup_failed", result.outcome)
+    assert.equal("/y", shell:git_environment().values.GIT_DIR)
+    run(world, "exit")
+    assert.is_nil(shell:git_environment())
+    shell:search_path()
+    assert.equal(first.told, shell:git_environment().told)
+  end))
+
   it("makes sudo and doas forget before and after a line", with({
     rc = "_efrh_sudo_dirs=(~/fake); path=(~/evil $path)",
   }, function(world)

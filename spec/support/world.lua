@@ -320,6 +320,9 @@ local function new_shells(world)
     return { state = world.shell_runs and "running" or "idle", line = world.shell_runs }
   end
   function hidden:search_path() return world.search_path or "/usr/bin" end
+  function hidden:git_environment()
+    return { told = "", values = { HOME = "/home/u", GIT_PAGER = "cat" } }
+  end
   function hidden:run(opts)
     world.lines[#world.lines + 1] = { line = opts.line, launch = opts.launch, cwd = self.cwd }
     if world.run_line then return world.run_line(opts, self) end

@@ -16,7 +16,7 @@ zmodload -F zsh/files b:zf_mv
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_path= _efrh_bad= _efrh_open= _efrh_text=
 typeset -gi _efrh_last=0
-typeset -g _efrh_path_told= _efrh_sudo=
+typeset -g _efrh_path_told= _efrh_git_told= _efrh_sudo=
 typeset -ga _efrh_sudo_dirs=(/usr/local/bin /usr/bin /bin /run/wrappers/bin)
 typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
 typeset -ga _efrh_launcher=() _efrh_jobs=()
@@ -48,7 +48,7 @@ _efrh_prompt() {
 # is nothing to run. Only the fixed line itself takes a run: an interrupt can leave a part of a typed
 # line before the next one, and together they may mean anything, say an eval within an eval. The nonce
 # tells a run that was taken but not opened, because an interrupt came between, from one that was. A
-# line that was decided with another PATH does not run.
+# line that was decided with another PATH, or with other variables for git, does not run.
 _efrh_begin() {
   local -a run
   _efrh_text= _efrh_bad= _efrh_hooked=
@@ -65,6 +65,14 @@ _efrh_begin() {
   if [[ -n $run[6] && $run[6] != "=$PATH" ]]; then
     _efrh_bad=path
     return 0
+  fi
+  if [[ -n $run[8] ]]; then
+    local REPLY
+    _efrh_git
+    if [[ $run[8] != "=$REPLY" ]]; then
+      _efrh_bad=git
+      return 0
+    fi
   fi
   _efrh_sudo=$run[7]
   [[ $_efrh_sudo != (before|both) ]] || _efrh_forget_sudo
@@ -169,8 +177,24 @@ _efrh_end() {
   _efrh_mark "D;$1;aid=$_efrh_nonce${_efrh_bad:+;err=$_efrh_bad}"
 }
 
-# Tells efrd where this shell looks for programs. efrd has made the file.
+# The exported variables that git reads, as one line of NAME=VALUE, each with a unit separator behind,
+# and a dot. Control characters become the byte 1, so that no value looks like another variable.
+_efrh_git() {
+  local name
+  REPLY=
+  for name in ${(ok)parameters[(I)GIT_*|HOME|XDG_CONFIG_HOME]}; do
+    [[ $parameters[$name] != *export* ]] \
+      || REPLY+=$name=${${(P)name}//[[:cntrl:]]/$'\x01'}$'\x1f'
+  done
+  REPLY+=.
+}
+
+# Tells efrd where this shell looks for programs, and git's variables. efrd has made the files.
 _efrh_report() {
+  local REPLY
+  _efrh_git
+  [[ $REPLY == "$_efrh_git_told" ]] \
+    || { builtin print -rn -- "$REPLY" >|$_efrh_dir/git 2>/dev/null && _efrh_git_told=$REPLY }
   [[ -n $_efrh_path_told && $PATH == "$_efrh_path_told" ]] && return 0
   builtin print -rn -- "$PATH" >|$_efrh_dir/path 2>/dev/null && _efrh_path_told=$PATH
 }
@@ -220,6 +244,7 @@ _efrh_pagers() {
 _efrh_precmd() {
   local -i result=$?
   _efrh_last=$result
+  [[ -n $_efrh_ready ]] || _efrh_pagers
   # Before the end of the call: who reads that one has ended knows what it left.
   _efrh_report
   if [[ $_efrh_sudo == (after|both) ]]; then
@@ -230,7 +255,6 @@ _efrh_precmd() {
   if [[ -z $_efrh_ready ]]; then
     _efrh_ready=1
     builtin ttyctl -f
-    _efrh_pagers
     _efrh_rearm
   fi
   _efrh_hooks

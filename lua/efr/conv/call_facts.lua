@@ -9,12 +9,21 @@ local facts = require "efr.perm.facts"
 
 local M = {}
 
+-- The user's git as the facts ask it; with the turn, the asking ends.
+local function git_of(turn)
+  local git = turn.app.git
+  return git and { env = git.env, kept = git.kept, within = function(_, ms)
+    return git:within(ms, turn.token)
+  end }
+end
+
 ---Takes the facts about a call: call.requirements, call.facts, call.lines.
 ---@param turn efr.Turn
----@param call table  with machine and search_path
+---@param call table  with machine, search_path and git_env
 ---@param requirements table[]  what the tool declared, and what the user's rules add
 function M.collect(turn, call, requirements)
-  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, turn.app.git)
+  local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, git_of(turn),
+    call.git_env and call.git_env.values or false)
   function ports.changed(file)
     local info = turn.app.ports.fs.stat(file)
     return not info or not turn.began_us or info.mtime_us >= turn.began_us

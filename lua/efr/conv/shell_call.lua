@@ -90,6 +90,7 @@ local function run_options(turn, call, opts)
     trusted = trusted.words(turn.app.config:get("permissions.rules")),
     forget_sudo = forget_sudo(turn, call),
     search_path = call.launch ~= "contained" and call.search_path or nil,
+    git_env = call.launch ~= "contained" and call.git_env or nil,
     timeout_ms = opts.timeout_ms,
     nested = call.input.nested_shell or nil,
     check = call.exits and function() return exit_check.same(turn, call) end,

@@ -26,7 +26,8 @@ local DEEP_MAX <const> = 128
 ---@class efr.Facts
 ---@field targets table<string, string>?  "file", "dir", "other" or "missing", by path
 ---@field tracked table<string, integer>?  tracked files below a directory
----@field git_code { state: string, file: string?, key: string? }?  clean, dirty or unknown
+---@field git_code { state: string, file: string?, key: string?, variable: string? }?  clean, dirty
+---  or unknown
 ---@field remote_code string?  the same for what git would run on the way to a remote
 ---@field remote_part string?  what a call could have written of it
 ---@field programs efr.perm.ProgramFact[]?
@@ -408,11 +409,14 @@ end
 ---@param path_variable string?  PATH of the shell that will run the line; nil: not known
 ---@param machine efr.Machine
 ---@param git efr.perm.GitPort?  without it nothing is known of git
+---@param git_env (table<string, string>|false)?  of the shell that will run the line; false: not
+---known; nil: the port's
 ---@return efr.perm.FactPorts
-function M.ports(fs, path_variable, machine, git)
+function M.ports(fs, path_variable, machine, git, git_env)
   local program = program_search.new(fs, path_variable, machine)
   local of_git = git and git_code.new {
     fs = fs, git = git, home = machine.home, machine = machine, program = program,
+    env = git_env,
   }
   return {
     hidden_in = hidden_in(fs, machine),

@@ -8,10 +8,11 @@
 -- to be: no code key in the repository's own settings; none in the user's or the system's whose
 -- file or program lies where a call can write or beside the repository; no hook that a reading
 -- command runs; the same for every checked out submodule. Whatever cannot be read, is linked,
--- or takes longer than 200 ms is unknown. From line to line only git's own listings are kept, while
+-- or takes longer than five seconds is unknown. From line to line only git's own listings are kept, while
 -- every file that git read for them is the same (git_kept); all else is looked at again, so a
 -- repository that is planted later finds the next question.
 
+local git_environment = require "efr.perm.git_environment"
 local git_keys = require "efr.perm.git_keys"
 local git_remote = require "efr.perm.git_remote"
 local git_repository = require "efr.perm.git_repository"
@@ -19,7 +20,8 @@ local paths = require "efr.perm.paths"
 
 local M = {}
 
-M.BUDGET_MS = 200 ---@type integer
+-- A busy machine is no other repository: whoever waits can give up before.
+M.BUDGET_MS = 5000 ---@type integer
 
 local SUBMODULES_MAX <const> = 32
 local SUBMODULES_DEEP <const> = 4
@@ -28,6 +30,10 @@ local KEPT_MAX <const> = 1000
 local INDEX_BYTES <const> = 32 * 1024 * 1024
 local USER_FILES_MAX <const> = 32
 local LIST <const> = { "config", "--list", "--show-scope", "--show-origin", "-z", "--includes" }
+-- What says which files of settings git reads.
+local SETTINGS_FROM <const> = {
+  "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+}
 local NOT_THERE <const> = { ENOENT = true, ENOTDIR = true }
 local SHOWN_MAX <const> = 120
 local EXECUTABLE <const> = 73 -- 0111
@@ -35,12 +41,6 @@ local EXECUTABLE <const> = 73 -- 0111
 local READING_HOOK <const> = "post-index-change"
 -- An alias never stands for a command of git's own.
 local NEVER_READING <const> = { alias = true }
--- Variables that say who, not where or what.
-local HARMLESS <const> = {
-  "^GIT_AUTHOR_", "^GIT_COMMITTER_", "^GIT_PS1_", "^GIT_EDITOR$", "^GIT_SEQUENCE_EDITOR$",
-  "^GIT_SSL_", "^GIT_HTTP_", "^GIT_TERMINAL_PROMPT$", "^GIT_OPTIONAL_LOCKS$",
-  "^GIT_MERGE_AUTOEDIT$",
-}
 
 local UNKNOWN <const> = { state = "unknown" }
 local CLEAN <const> = { state = "clean" }
@@ -82,7 +82,7 @@ local function expand(self, path, base)
 end
 
 local function user_files(self)
-  local env, home = self.git.env, self.home
+  local env, home = self.env, self.home
   local config_home = env.XDG_CONFIG_HOME
   if not config_home or config_home == "" then config_home = home .. "/.config" end
   local out = { env.GIT_CONFIG_SYSTEM or "/etc/gitconfig" }
@@ -259,10 +259,7 @@ end
 
 local function ask_settings(self, run, repository)
   local env = {}
-  for _, name in ipairs({ "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM" }) do
-    env[name] = self.git.env[name]
-  end
+  for _, name in ipairs(SETTINGS_FROM) do env[name] = self.env[name] end
   env.HOME = self.home
   local what = { root = repository.root, git_dirs = repository.git_dirs, user_config = true,
     read = plain_user_files(self), env = env, args = LIST }
@@ -275,13 +272,14 @@ local function ask_settings(self, run, repository)
   return M.parse(got.out)
 end
 
-local function key_of(what, repository)
-  return table.concat({ what, repository.root, repository.common,
-    table.unpack(repository.git_dirs) }, "\0")
+local function key_of(self, what, repository)
+  local env, out = self.env, { what, repository.root, repository.common }
+  for _, name in ipairs(SETTINGS_FROM) do out[#out + 1] = name .. "=" .. (env[name] or "") end
+  return table.concat(table.move(repository.git_dirs, 1, #repository.git_dirs, #out + 1, out), "\0")
 end
 
 local function list_settings(self, run, repository)
-  return listed(self, key_of("settings", repository),
+  return listed(self, key_of(self, "settings", repository),
     function() return ask_settings(self, run, repository) end,
     function(settings)
       return #settings <= KEPT_MAX and files_of(self, repository, settings)
@@ -314,7 +312,7 @@ end
 
 -- The submodules that are checked out. nil: not known.
 local function submodules(self, run, repository)
-  return listed(self, key_of("submodules", repository),
+  return listed(self, key_of(self, "submodules", repository),
     function() return ask_submodules(run, repository) end,
     function() return index_files(self, repository) end)
 end
@@ -357,26 +355,22 @@ function judge(self, run, repository, depth)
     or judge_submodules(self, run, repository, depth)
 end
 
--- A variable of the shell can name another repository or a program.
-local function environment_is_plain(env)
-  for name in pairs(env) do
-    if name:find("^GIT_") and not name:find("^GIT_CONFIG_GLOBAL$")
-      and not name:find("^GIT_CONFIG_SYSTEM$") and not name:find("^GIT_CONFIG_NOSYSTEM$") then
-      local harmless = false
-      for _, pattern in ipairs(HARMLESS) do harmless = harmless or name:find(pattern) ~= nil end
-      if not harmless then return false end
-    end
-  end
-  return true
+-- What is known before git is asked. A variable of the shell can name another repository, other
+-- settings or a program.
+local function known_first(self, dirs)
+  if #dirs == 0 or not self.env then return UNKNOWN end
+  local variable = git_environment.changes(self.env, self.is_shell and self.home or nil)
+  return variable and { state = "unknown", variable = shown(variable) } or CLEAN
 end
 
 ---What git would run in these directories: clean; dirty, with the file and the key; or unknown.
 ---@param dirs string[]
----@return { state: string, file: string?, key: string? }
+---@return { state: string, file: string?, key: string?, variable: string? }  variable: of the shell,
+---which makes it unknown
 function Facts:code(dirs)
   local key = table.concat(dirs, "\0")
   if self.known[key] then return self.known[key] end
-  local found = #dirs > 0 and environment_is_plain(self.git.env) and CLEAN or UNKNOWN
+  local found = known_first(self, dirs)
   local run = self.git:within(M.BUDGET_MS)
   for _, dir in ipairs(found.state == "clean" and dirs or {}) do
     local repository = git_repository.find(self.fs, dir)
@@ -398,7 +392,7 @@ function Facts:remote(dirs)
   return git_remote.judge({
     facts = self, taken = self.taken, projects = self.projects, program = self.program,
     fs = self.fs, run = self.git:within(M.BUDGET_MS),
-    is_plain = environment_is_plain(self.git.env),
+    is_plain = known_first(self, dirs).state == "clean",
     repository = git_repository.find, repository_at = git_repository.at, expand = expand,
     settings = list_settings, dirty = dirty,
     submodules = function(run, repository) return submodules(self, run, repository) end,
@@ -432,7 +426,9 @@ end
 
 ---The facts of one call; answers are kept as long as this object.
 ---@param deps { fs: table, git: efr.perm.GitPort, home: string, machine: efr.Machine,
----program: (fun(word: string): efr.perm.ProgramSearch)? }
+---program: (fun(word: string): efr.perm.ProgramSearch)?, env: (table<string, string>|false)? }
+---env: the hidden shell's variables as efr.shell.hidden gives them; false: not known; nil: the
+---environment of the user's git is the port's
 ---@return efr.perm.GitFacts
 function M.new(deps)
   local machine, taken = deps.machine, { "/tmp", "/var/tmp" }
@@ -445,7 +441,8 @@ function M.new(deps)
     end
   end
   return setmetatable({
-    fs = deps.fs, git = deps.git, home = deps.home, program = deps.program, taken = taken,
+    fs = deps.fs, git = deps.git, is_shell = deps.env ~= nil,
+    env = deps.env == nil and deps.git.env or deps.env, home = deps.home, program = deps.program, taken = taken,
     known = {}, projects = reals(deps.fs, machine.project_roots or {}),
   }, Facts)
 end

@@ -47,6 +47,9 @@ local function git_problem(facts)
   if code and code.state == "dirty" then
     return ("git would run code: %s of %s"):format(code.key or "a key", code.file or "a file")
   end
+  if code and code.variable then
+    return ("the shell's variable %s changes what git does"):format(code.variable)
+  end
   return "efr does not know whether git's configuration here runs code"
 end
 

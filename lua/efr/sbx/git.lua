@@ -148,6 +148,7 @@ end
 local function finish(run, ...)
   if run.done then return end
   run.done = true
+  if run.forget then run.forget() end
   for _, handle in ipairs(run.handles) do
     if not handle:is_closing() then handle:close() end
   end
@@ -269,6 +270,12 @@ local function start(run, launcher, argv, what, timeout_ms)
   timer:start(timeout_ms + GRACE_MS, 0, function()
     give_up(run, "git did not end in time", "EFR_TIMEOUT")
   end)
+  if what.token then
+    local forget = what.token:on_cancel(function()
+      give_up(run, "nobody waits for git any more", "EFR_CANCELLED")
+    end)
+    if run.done then forget() else run.forget = forget end
+  end
 end
 
 ---@class efr.sbx.GitRun
@@ -283,13 +290,14 @@ end
 ---@field source (fun(fd: integer): true?, string?, string?)?  in place of stdin: writes to a pipe
 ---that blocks, in a task of its own; never on the loop thread
 ---@field timeout_ms integer?
+---@field token efr.Token?  whoever waits; without them git is ended
 ---@field max_bytes integer?  of its output
 
 ---Runs git and waits for its end, in a task.
 ---@param what efr.sbx.GitRun
 ---@return {code: integer, out: string, err: string}? result
 ---@return string? err  it did not run, did not end in time or said too much
----@return string? code  EFR_GIT, EFR_TIMEOUT, EFR_TOO_BIG or of the start
+---@return string? code  EFR_GIT, EFR_TIMEOUT, EFR_TOO_BIG, EFR_CANCELLED or of the start
 function Git:run(what)
   local ok, err, code = check_places(self, what)
   if not ok then return nil, err, code end
@@ -318,14 +326,18 @@ end
 
 ---A function that runs git as run does, but not longer than `ms` from now, over all its runs.
 ---@param ms integer
+---@param token efr.Token?  whoever waits
 ---@return fun(what: efr.sbx.GitRun): table?, string?, string?
-function Git:within(ms)
+function Git:within(ms, token)
   local sys = self.app.ports.sys
   local ends = sys.mono_us() + ms * 1000
   return function(what)
     local left = (ends - sys.mono_us()) // 1000
     if left <= 0 then return nil, "git did not end in time", "EFR_TIMEOUT" end
-    what.timeout_ms = math.min(what.timeout_ms or left, left)
+    if token and token.cancelled then
+      return nil, "nobody waits for git any more", "EFR_CANCELLED"
+    end
+    what.timeout_ms, what.token = math.min(what.timeout_ms or left, left), token
     return self:run(what)
   end
 end

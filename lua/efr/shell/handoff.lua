@@ -1,8 +1,9 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
 -- Owns: the file "run" (nonce, kind, path, launcher, trusted words, "=" and the PATH that the line
--- was decided with, when sudo forgets; one a line), the files of lines that belong to no call, the
--- file "path" in which the shell says its PATH, and the one line that is typed. Must not know: the
+-- was decided with, when sudo forgets, "=" and git's variables that it was decided with; one a line),
+-- the files of lines that belong to no call, the files "path" and "git" in which the shell says its
+-- PATH and git's variables, and the one line that is typed. Must not know: the
 -- terminal, when the shell reads them.
 -- Loop thread of efrd.
 --
@@ -73,7 +74,7 @@ end
 ---Offer a run to the shell.
 ---@param launch "direct"|"contained"|"outside"
 ---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?,
----  search_path: string?, forget_sudo: string?}
+---  search_path: string?, git_env: efr.shell.GitEnvironment?, forget_sudo: string?}
 ---@return string? nonce
 ---@return string? err
 function Handoff:put(launch, opts)
@@ -83,7 +84,8 @@ function Handoff:put(launch, opts)
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
   local launcher = launch ~= "direct" and call.launcher or ""
   local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " "),
-    opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "" }
+    opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "",
+    opts.git_env and "=" .. opts.git_env.told or "" }
   for _, field in ipairs(fields) do
     if field:find("[\0\n]") then return nil, "a path of the call holds a newline" end
   end
@@ -109,6 +111,21 @@ function Handoff:search_path()
   return text
 end
 
+---@class efr.shell.GitEnvironment
+---@field values table<string, string>  by name, of those that are exported
+---@field told string  as the shell said it
+
+---The variables of the shell that git reads (GIT_*, HOME, XDG_CONFIG_HOME), as they were at its last
+---prompt; nil when they are not known. Control characters in values are the byte 1.
+---@return efr.shell.GitEnvironment?
+function Handoff:git_environment()
+  local text = self._ports.fs.read_file(self._dir .. "/git", SEARCH_PATH_MAX)
+  if not text or text:sub(-1) ~= "." or text:find("[\0\n]") then return nil end
+  local out = {}
+  for name, value in text:gmatch("([%w_]+)=([^\31]*)\31") do out[name] = value end
+  return { values = out, told = text }
+end
+
 ---Whether a run is offered that the shell has not taken.
 ---@return boolean
 function Handoff:is_open()
@@ -118,6 +135,7 @@ end
 ---For a new shell: nothing of the one before.
 function Handoff:clear()
   self:_write("path", "")
+  self:_write("git", "")
   self._ports.fs.unlink(self._dir .. "/run")
   self._ports.fs.unlink(self._dir .. "/taken")
 end

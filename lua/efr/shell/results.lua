@@ -16,6 +16,7 @@ local M = {}
 ---  is not, with the outcome "changed"
 ---@field trusted string[]?  words that must be no alias and no function while the line runs
 ---@field search_path string?  the PATH that the line was decided with: with another it does not run
+---@field git_env efr.shell.GitEnvironment?  the same of the variables that git reads
 ---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
 ---@field timeout_ms integer?  default 30000
 ---@field may_wait (fun(): boolean)?  asked after the timeout: whether the call waits on
@@ -110,8 +111,11 @@ local function add_report(result, call)
   result.exit_code, result.survivors = code or result.exit_code, report.survivors
 end
 
----Why a line did not run that was decided with another PATH.
-M.OTHER_PATH = "the shell's PATH is not the one that the line was decided with" ---@type string
+-- Why a line did not run that was decided with another shell, by the err of its mark.
+local OTHER_SHELL <const> = {
+  path = "the shell's PATH is not the one that the line was decided with",
+  git = "the shell's variables for git are not the ones that the line was decided with",
+}
 
 -- The terminal's echo of a line that was typed again can come after the output began.
 local ECHO <const> = handoff.FIXED_LINE:gsub("%p", "%%%0")
@@ -129,8 +133,8 @@ function M.of(run, cwd, screen)
     result.outcome, result.exit_code = "exited", run.status
   elseif run.ended == "dropped" then
     result.outcome = "interrupted"
-  elseif run.moved_path then
-    result.outcome, result.setup_error = "setup_failed", M.OTHER_PATH
+  elseif OTHER_SHELL[run.other_shell] then
+    result.outcome, result.setup_error = "setup_failed", OTHER_SHELL[run.other_shell]
   elseif run.unparsed then
     result.outcome = "not_started"
   else

@@ -56,15 +56,17 @@ local function context_of(turn, call)
   return ctx
 end
 
--- The PATH by which the hidden shell will find the programs of a line; nil: not known.
-local function search_path_of(turn, requirements)
+-- What of the hidden shell decides about a line: the PATH by which it will find programs, and the
+-- variables that git reads. What is missing is not known.
+local function add_shell(turn, call, requirements)
   for _, item in ipairs(requirements) do
     if item.kind == "line" then
       local hidden = turn.conv:shell()
-      return hidden and hidden:search_path(turn.token)
+      call.search_path = hidden and hidden:search_path(turn.token)
+      call.git_env = hidden and hidden:git_environment()
+      return
     end
   end
-  return nil
 end
 
 -- Why what the model asks for cannot be read, or nil.
@@ -100,7 +102,7 @@ function M.run(turn, call)
     return refuse.call(turn, call, message, { kind = "input", reason = message })
   end
   call.machine = machine.facts(turn.app, turn)
-  call.search_path = search_path_of(turn, requirements)
+  add_shell(turn, call, requirements)
   call_facts.collect(turn, call, requirements)
   local added = own_rules.ask(turn, call)
   if #added > 0 then

@@ -69,7 +69,7 @@ function on_mark.C(self, mark)
   local run = self._run
   if not run or run.started or mark.aid ~= run.nonce then return end
   run.started, run.unparsed = true, mark.err == "parse"
-  run.moved_path = mark.err == "path"
+  run.other_shell = mark.err
   self:_changed()
 end
 
