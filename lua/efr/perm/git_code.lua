@@ -8,8 +8,8 @@
 -- to be: no code key in the repository's own settings; none in the user's or the system's whose
 -- file or program lies where a call can write or beside the repository; no hook that a reading
 -- command runs; the same for every checked out submodule. Whatever cannot be read, is linked,
--- or takes longer than five seconds is unknown. From line to line only git's own listings are kept, while
--- every file that git read for them is the same (git_kept); all else is looked at again, so a
+-- or takes longer than five seconds is unknown. From line to line only git's own listings are kept,
+-- while every file that git read for them is the same (git_kept); all else is looked at again, so a
 -- repository that is planted later finds the next question.
 
 local git_environment = require "efr.perm.git_environment"
@@ -365,8 +365,8 @@ end
 
 ---What git would run in these directories: clean; dirty, with the file and the key; or unknown.
 ---@param dirs string[]
----@return { state: string, file: string?, key: string?, variable: string? }  variable: of the shell,
----which makes it unknown
+---@return { state: string, file: string?, key: string?, variable: string? }  variable: the one of
+---the shell that makes it unknown
 function Facts:code(dirs)
   local key = table.concat(dirs, "\0")
   if self.known[key] then return self.known[key] end
@@ -426,7 +426,8 @@ end
 
 ---The facts of one call; answers are kept as long as this object.
 ---@param deps { fs: table, git: efr.perm.GitPort, home: string, machine: efr.Machine,
----program: (fun(word: string): efr.perm.ProgramSearch)?, env: (table<string, string>|false)? }
+---program: (fun(word: string): efr.perm.ProgramSearch)?,
+---env: (table<string, string>|false)? }
 ---env: the hidden shell's variables as efr.shell.hidden gives them; false: not known; nil: the
 ---environment of the user's git is the port's
 ---@return efr.perm.GitFacts
@@ -442,8 +443,8 @@ function M.new(deps)
   end
   return setmetatable({
     fs = deps.fs, git = deps.git, is_shell = deps.env ~= nil,
-    env = deps.env == nil and deps.git.env or deps.env, home = deps.home, program = deps.program, taken = taken,
-    known = {}, projects = reals(deps.fs, machine.project_roots or {}),
+    env = deps.env == nil and deps.git.env or deps.env, home = deps.home,
+    program = deps.program, taken = taken, known = {}, projects = reals(deps.fs, machine.project_roots or {}),
   }, Facts)
 end
 

@@ -1,9 +1,9 @@
 -- How a line gets from efrd to the hidden shell: files in the shell's own directory.
 --
 -- Owns: the file "run" (nonce, kind, path, launcher, trusted words, "=" and the PATH that the line
--- was decided with, when sudo forgets, "=" and git's variables that it was decided with; one a line),
--- the files of lines that belong to no call, the files "path" and "git" in which the shell says its
--- PATH and git's variables, and the one line that is typed. Must not know: the
+-- was decided with, when sudo forgets, "=" and git's variables that it was decided with; one a
+-- line), the files of lines that belong to no call, the files "path" and "git" in which the shell
+-- says its PATH and git's variables, and the one line that is typed. Must not know: the
 -- terminal, when the shell reads them.
 -- Loop thread of efrd.
 --
@@ -71,6 +71,12 @@ function Handoff:_source(launch, opts)
   return path and "direct", path or err
 end
 
+local function fields_of(first, opts)
+  return { first[1], first[2], first[3], first[4], table.concat(opts.trusted or {}, " "),
+    opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "",
+    opts.git_env and "=" .. opts.git_env.told or "" }
+end
+
 ---Offer a run to the shell.
 ---@param launch "direct"|"contained"|"outside"
 ---@param opts {call: table?, line: string?, apply: string?, trusted: string[]?,
@@ -83,9 +89,7 @@ function Handoff:put(launch, opts)
   local call = opts.call
   local nonce = call and call.nonce or hex(self._ports.sys.random(16))
   local launcher = launch ~= "direct" and call.launcher or ""
-  local fields = { nonce, kind, path, launcher, table.concat(opts.trusted or {}, " "),
-    opts.search_path and "=" .. opts.search_path or "", opts.forget_sudo or "",
-    opts.git_env and "=" .. opts.git_env.told or "" }
+  local fields = fields_of({ nonce, kind, path, launcher }, opts)
   for _, field in ipairs(fields) do
     if field:find("[\0\n]") then return nil, "a path of the call holds a newline" end
   end
@@ -115,8 +119,8 @@ end
 ---@field values table<string, string>  by name, of those that are exported
 ---@field told string  as the shell said it
 
----The variables of the shell that git reads (GIT_*, HOME, XDG_CONFIG_HOME), as they were at its last
----prompt; nil when they are not known. Control characters in values are the byte 1.
+---The variables of the shell that git reads (GIT_*, HOME, XDG_CONFIG_HOME), as they were at its
+---last prompt; nil when they are not known. Control characters in values are the byte 1.
 ---@return efr.shell.GitEnvironment?
 function Handoff:git_environment()
   local text = self._ports.fs.read_file(self._dir .. "/git", SEARCH_PATH_MAX)

@@ -305,8 +305,8 @@ function Hidden:search_path(token)
   return self._handoff:search_path()
 end
 
----The variables by which git finds its repository, its settings and its programs in the shell, as of
----its last prompt; nil when they are not known or no shell runs.
+---The variables by which git finds its repository, its settings and its programs in the shell, as
+---of its last prompt; nil when they are not known or no shell runs.
 ---@return efr.shell.GitEnvironment?
 function Hidden:git_environment()
   if self._phase == "none" or self._phase == "starting" then return nil end
