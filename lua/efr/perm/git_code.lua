@@ -444,7 +444,8 @@ function M.new(deps)
   return setmetatable({
     fs = deps.fs, git = deps.git, is_shell = deps.env ~= nil,
     env = deps.env == nil and deps.git.env or deps.env, home = deps.home,
-    program = deps.program, taken = taken, known = {}, projects = reals(deps.fs, machine.project_roots or {}),
+    program = deps.program, taken = taken, known = {},
+    projects = reals(deps.fs, machine.project_roots or {}),
   }, Facts)
 end
 
