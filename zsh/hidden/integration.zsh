@@ -12,7 +12,7 @@
 # left unfinished.
 
 zmodload zsh/system zsh/parameter zsh/sched
-zmodload -F zsh/files b:zf_mv
+zmodload -F zsh/files b:zf_mv b:zf_ln b:zf_rm
 
 typeset -g _efrh_tty _efrh_nonce= _efrh_kind= _efrh_path= _efrh_bad= _efrh_open= _efrh_text=
 typeset -gi _efrh_last=0
@@ -20,6 +20,9 @@ typeset -g _efrh_path_told= _efrh_git_told= _efrh_sudo=
 typeset -ga _efrh_sudo_dirs=(/usr/local/bin /usr/bin /bin /run/wrappers/bin)
 typeset -g _efrh_stale= _efrh_hooked= _efrh_ready= _efrh_editor=$EDITOR
 typeset -ga _efrh_launcher=() _efrh_jobs=()
+# Whether what this shell defines may differ from what contained calls were shown of it.
+typeset -g _efrh_changed=1
+typeset -gA _efrh_set=()
 
 # A descriptor of our own: a command may redirect the shell's output or lock the terminal.
 sysopen -rw -o cloexec -u _efrh_tty /dev/tty
@@ -77,7 +80,10 @@ _efrh_begin() {
   _efrh_sudo=$run[7]
   [[ $_efrh_sudo != (before|both) ]] || _efrh_forget_sudo
   case $_efrh_kind in
-    direct) _efrh_text=$(<$_efrh_path) ;;
+    direct)
+      _efrh_text=$(<$_efrh_path)
+      _efrh_changed=1
+      ;;
     contained)
       _efrh_launcher=($run[4] run --call-dir $_efrh_path)
       _efrh_jobs=(${(k)jobstates})
@@ -107,10 +113,10 @@ _efrh_forget() {
   trusted=(${(s: :)1})
   known=(${(k)aliases} ${(k)dis_aliases})
   known=(${trusted:*known})
-  (( ! $#known )) || builtin unalias -- $known 2>/dev/null
+  (( ! $#known )) || { builtin unalias -- $known 2>/dev/null; _efrh_changed=1; }
   known=(${(k)functions})
   known=(${trusted:*known})
-  (( ! $#known )) || builtin unfunction -- $known 2>/dev/null
+  (( ! $#known )) || { builtin unfunction -- $known 2>/dev/null; _efrh_changed=1; }
   known=(${(k)commands})
   known=(${trusted:*known})
   (( ! $#known )) || builtin unhash -- $known 2>/dev/null
@@ -131,6 +137,60 @@ _efrh_forget_sudo() {
     [[ ! -x $dir/doas ]] || command $dir/doas -L
   done </dev/null &>/dev/null
 }
+
+# Functions for a contained call: all that are defined, as one compiled file, which costs the call
+# nothing until it calls one; and the names of those that would be loaded from fpath. Not those for
+# signals and for the end of a shell, nor what only the line editor calls. At most 4096, and 4 MiB of
+# their text.
+_efrh_write_functions() {
+  local name text
+  local -a names
+  local -i bytes=0
+  stubs=()
+  for name text in "${(@kv)functions}"; do
+    case $name in
+      *[^[:alnum:]_.:+@,%-]* | -* | _efr* | TRAP* | zshexit | precmd) continue ;;
+    esac
+    if [[ $text == 'builtin autoload -X'* ]]; then
+      [[ $name == _* ]] || stubs+=($name)
+    elif (( $#names < 4096 && bytes + $#text < 4194304 )); then
+      names+=($name)
+      bytes+=$#text
+    fi
+  done
+  builtin zf_rm -f $_efrh_dir/functions.zwc $_efrh_dir/new.zwc
+  (( ! $#names )) || builtin zcompile -c $_efrh_dir/new $names
+  [[ ! -e $_efrh_dir/new.zwc ]] || builtin zf_mv -f $_efrh_dir/new.zwc $_efrh_dir/functions.zwc
+}
+
+# What the child shell of a contained call gets of this one: fields that end with a NUL. Options that
+# are on, that are off, fpath, names of functions there; then name and text of each alias.
+_efrh_write_shell() {
+  local name text
+  local -a stubs fields
+  local -i bytes=0
+  _efrh_write_functions
+  fields=(
+    "${(k)_efrh_set[(R)on]}" "${(k)_efrh_set[(R)off]}"
+    "${(pj.\n.)fpath}" "${(pj.\n.)stubs}"
+  )
+  for name text in "${(@kv)aliases}"; do
+    [[ $name$text == *$'\0'* || $name == _efr* ]] && continue
+    (( bytes += $#name + $#text, bytes < 1048576 )) || break
+    fields+=("$name" "$text")
+  done
+  builtin print -rN -- "${(@)fields}" >|$_efrh_dir/shell.new
+  builtin zf_mv -f $_efrh_dir/shell.new $_efrh_dir/shell
+  _efrh_changed=
+}
+
+# Shows a contained call what this shell defines: links in the directory that its child shell reads.
+_efrh_show() {
+  [[ -z $_efrh_changed ]] || _efrh_write_shell
+  builtin zf_ln $_efrh_dir/shell $_efrh_path/in/shell
+  [[ ! -e $_efrh_dir/functions.zwc ]] \
+    || builtin zf_ln $_efrh_dir/functions.zwc $_efrh_path/in/functions.zwc
+} 2>/dev/null
 
 # Last part of preexec.
 _efrh_start() {

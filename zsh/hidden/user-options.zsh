@@ -4,6 +4,10 @@
 # Parses the line exactly as eval will: a line that does not parse is known before it would run.
 _efrh_preexec() {
   _efrh_begin "$3" || return 0
+  if [[ "$_efrh_kind" == contained ]]; then
+    if [[ -n "$_efrh_changed" ]]; then _efrh_see_options; fi
+    _efrh_show
+  fi
   if [[ -n "$_efrh_text" ]]; then
     {
       # The colon: a text of comments alone is no function.
@@ -15,6 +19,21 @@ $_efrh_text" } 2>/dev/null
     if ! (( ${+functions[_efrh_probe]} )); then _efrh_bad=parse; fi
   fi
   _efrh_start
+}
+
+# The options that say how a line is read and what its words become.
+_efrh_see_options() {
+  local name
+  _efrh_set=()
+  for name in autopushd bareglobqual braceccl bsdecho caseglob casematch cbases \
+    chasedots chaselinks clobber cprecedences cshjunkieloops cshjunkiequotes equals extendedglob \
+    globassign globdots globstarshort globsubst ignorebraces ignoreclosebraces interactivecomments \
+    ksharrays kshglob kshzerosubscript magicequalsubst markdirs multifuncdef multios nomatch \
+    numericglobsort octalzeroes pathdirs pipefail pushdignoredups pushdminus pushdsilent \
+    pushdtohome rcexpandparam rcquotes rematchpcre shfileexpansion shglob shnullcmd shwordsplit \
+    shortloops typesetsilent unset warncreateglobal; do
+    if [[ -o "$name" ]]; then _efrh_set[$name]=on; else _efrh_set[$name]=off; fi
+  done 2>/dev/null
 }
 
 # Second precmd hook: options that would take the prompt away, end the shell with a failing line, or
