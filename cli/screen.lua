@@ -3,6 +3,7 @@
 -- Loop thread of `efr`.
 
 local live = require "efr.cli.view.live"
+local palette = require "efr.cli.render.palette"
 local style = require "efr.cli.view.style"
 local transcript = require "efr.cli.view.transcript"
 
@@ -16,12 +17,39 @@ local STILL_TICK_MS <const> = 1000
 local Screen = {}
 Screen.__index = Screen
 
---- The style for a descriptor: NO_COLOR keeps bold and dim, a dumb terminal has nothing.
+-- The names of render.palette and the settings behind them.
+local COLOURS <const> = {
+  text = "render.colors.text", muted = "render.colors.muted", accent = "render.colors.accent",
+  heading = "render.colors.heading", link = "render.colors.link", code = "render.colors.code",
+  success = "render.colors.success", warning = "render.colors.warning",
+  error = "render.colors.error", quote = "render.colors.quote",
+  ["diff.add"] = "render.colors.diff.add", ["diff.remove"] = "render.colors.diff.remove",
+  ["diff.hunk"] = "render.colors.diff.hunk",
+}
+
+-- The colours of the settings; with a broken file those that are built in.
+local function colours(env)
+  local config, settings = env:config(), { colors = {} }
+  if config then
+    settings.theme = config:get("render.theme")
+    settings.theme_dark = config:get("render.theme_dark")
+    settings.theme_light = config:get("render.theme_light")
+    for name, key in pairs(COLOURS) do
+      settings.colors[name] = config:get(key)
+    end
+  end
+  return palette.colours(settings, env.environ)
+end
+
+--- The style for a descriptor: NO_COLOR keeps bold and dim, a dumb terminal has nothing. The
+--- Linux console knows no hyperlinks.
 function M.style(env, fd)
-  local dumb = (env.environ.TERM or "") == "" or env.environ.TERM == "dumb"
+  local term = env.environ.TERM or ""
+  local enabled = env:is_tty(fd) and term ~= "" and term ~= "dumb"
+  local colour = (env.environ.NO_COLOR or "") == ""
   return style.new({
-    enabled = env:is_tty(fd) and not dumb,
-    colour = (env.environ.NO_COLOR or "") == "",
+    enabled = enabled, colour = colour, colours = enabled and colour and colours(env) or nil,
+    hyperlinks = term ~= "linux",
   })
 end
 
@@ -84,18 +112,19 @@ end
 --- @param turn efr.cli.turn
 --- @param opts efr.cli.screen_options
 function M.new(env, turn, opts)
-  local ports = env.ports
+  local ports, face = env.ports, M.style(env, 1)
   local self = setmetatable({
     uv = ports.uv, tty = ports.tty, sys = ports.sys,
     turn = turn,
     page = transcript.new(turn),
-    live = live.new(M.style(env, 1)),
+    live = live.new(face),
     prepare = opts.prepare, after = opts.after, broken = opts.broken,
     handles = {},
     last_ms = -FRAME_MS,
     ctx = {
       motion = opts.motion, diff_lines = opts.diff_lines, turn_summary = opts.turn_summary,
       answers = turn.answers, home = env.home, tick = 0, now_ms = 0,
+      hyperlinks = face.hyperlinks, ticks = not face.colour,
     },
   }, Screen)
   self.background = not self.tty.foreground(1)

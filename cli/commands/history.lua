@@ -84,7 +84,7 @@ local function find(link, word)
   return nil, ("%s names more than one conversation"):format(word), "EFR_USAGE"
 end
 
-local function context(env, args)
+local function context(env, args, style)
   local config = env:config()
   local cols = env:is_tty(1) and env.ports.tty.size(1) or WIDE
   return {
@@ -93,6 +93,8 @@ local function context(env, args)
     diff_lines = config and config:get("render.diff_lines") or 20,
     home = env.home,
     verbose = args.verbose,
+    hyperlinks = style.hyperlinks,
+    ticks = not style.colour,
   }
 end
 
@@ -108,11 +110,11 @@ local function show_one(env, link, args)
   if not page then
     return nil, message, code, data
   end
-  local list, why = past.rows(page.events or {}, context(env, args))
+  local style = screen.style(env, 1)
+  local list, why = past.rows(page.events or {}, context(env, args, style))
   if not list then
     return nil, "efrd sent a malformed event: " .. why, "internal"
   end
-  local style = screen.style(env, 1)
   local head = { { { "conversation " .. id, "muted" } } }
   if page.next_cursor then
     local words = ("earlier events: efr history %s --cursor %s"):format(id, page.next_cursor)

@@ -1,5 +1,6 @@
 -- Rows of styled text: widths, cutting and wrapping.
--- Owns: the row type and every rule about columns. A row is an array of spans {text, role?}.
+-- Owns: the row type and every rule about columns. A row is an array of spans {text, role?, look?};
+-- looks are those of cli/render/spans.lua.
 -- Must not know: events, colours, the terminal. Pure; runs in `efr`.
 
 local text = require "efr.text"
@@ -96,7 +97,8 @@ function M.cut_row(row, cols)
     local width = text.width(span[1])
     if width > room or width == room and row[i + 1] then
       -- The ellipsis has to show, also where the cut falls between two spans.
-      out[i] = { width > room and M.cut(span[1], room) or M.cut(span[1] .. " ", room), span[2] }
+      local cut = width > room and M.cut(span[1], room) or M.cut(span[1] .. " ", room)
+      out[i] = { cut, span[2], span[3] }
       return out
     end
     out[i], room = span, room - width

@@ -27,6 +27,8 @@ local M = {}
 --- @field home string?
 --- @field static boolean? a record, not a running turn: no status row
 --- @field verbose boolean? with everything that is recorded of exits
+--- @field hyperlinks boolean? the terminal shows links
+--- @field ticks boolean? inline code keeps its backticks, as there are no colours
 
 local Transcript = {}
 Transcript.__index = Transcript
@@ -101,7 +103,7 @@ end
 
 function show.prose(self, item, ctx)
   if not self.writer or self.writer_of ~= item then
-    self.writer, self.writer_of = prose.new(), item
+    self.writer, self.writer_of = prose.new(ctx), item
   end
   local commit = self.writer:feed(item, ctx.cols)
   return commit, self.writer:live_rows(ctx.cols), item.done
@@ -189,7 +191,7 @@ local function live_rest(self, live, last, ctx)
     local item = self.turn.blocks[i]
     local more
     if item.kind == "prose" then
-      local writer = prose.new()
+      local writer = prose.new(ctx)
       more = writer:feed(item, ctx.cols)
       rows.extend(more, writer:live_rows(ctx.cols))
     elseif item.kind == "question" and item.state == "open" then

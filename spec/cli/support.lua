@@ -11,7 +11,14 @@ function M.dump(list)
   for i, row in ipairs(list) do
     local parts = {}
     for k, span in ipairs(row) do
-      parts[k] = span[2] and ("{%s:%s}"):format(span[2], span[1]) or span[1]
+      local marks = { span[2] }
+      for _, field in ipairs({ "bold", "italic", "underline", "strike" }) do
+        marks[#marks + 1] = span[3] and span[3][field] and field or nil
+      end
+      local link = span[3] and span[3].link
+      marks[#marks + 1] = link and "<" .. link .. ">"
+      local words = table.concat(marks, "+")
+      parts[k] = words ~= "" and ("{%s:%s}"):format(words, span[1]) or span[1]
     end
     out[i] = table.concat(parts)
   end

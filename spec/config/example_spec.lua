@@ -1,5 +1,6 @@
 -- What is made of the sections: the commented example, the JSON schema, values of a command line.
 
+local colour = require "efr.config.colour"
 local edit = require "efr.config.edit"
 local example = require "efr.config.example"
 local json_schema = require "efr.config.json_schema"
@@ -62,7 +63,8 @@ describe("config.json_schema", function()
     local built = json_schema.build(SCHEMA)
     assert.is_false(built.additionalProperties)
     for _, section in ipairs(SCHEMA.sections) do
-      local place = section.name == "" and built or built.properties[section.name]
+      local place = built
+      for name in section.name:gmatch("[^.]+") do place = place.properties[name] end
       for _, key in ipairs(section.keys) do
         local property = place.properties[key.name]
         assert.equal(key.doc, property.description)
@@ -86,6 +88,8 @@ describe("config.words", function()
     assert.is_false(value("sandbox.enabled", "false"))
     assert.same({ "~/a", "/b c" }, value("sandbox.mask", " ~/a, /b c,"))
     assert.same({}, value("sandbox.mask", ""))
+    assert.equal("bright-blue", value("render.colors.link", "bright-blue"))
+    assert.equal("7", value("render.colors.diff.add", "7"))
     assert.same({ "m", { id = "n" } }, value("openai_compatible.models", '["m", {id = "n"}]'))
     assert.equal("1, 2", value("model.name", "1, 2"))
   end)
@@ -99,6 +103,8 @@ describe("config.words", function()
       { "sandbox.mask", "/a,b", "item 1 must be absolute or start with ~/, not b" },
       { "sandbox.mask", "[1", 'must be a list: a,b or ["a", "b"]' },
       { "model.name", "", "must not be empty" },
+      { "render.colors.link", "16", "must be " .. colour.SHAPE },
+      { "render.colors.link", "#12345", "must be " .. colour.SHAPE },
       { "permissions.rules", "[]", "is a list of tables; use efr config edit" },
     }
     for _, row in ipairs(rows) do

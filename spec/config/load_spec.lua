@@ -147,6 +147,24 @@ effort = "high"
     assert.same({}, load_config.restart_needed(old, assert(read(nil))))
   end)
 
+  it("reads sections inside sections", function()
+    local config = assert(read("[render.colors]\nlink = 4\n[render.colors.diff]\nadd = '#00ff00'\n"))
+    assert.equal(4, config:get("render.colors.link"))
+    assert.equal("#00ff00", config:get("render.colors.diff.add"))
+    assert.equal("file", config:source("render.colors.diff.add"))
+    local refused = {
+      { "[render.colors]\nlnk = 4\n", "line 2 column 1: unknown key render.colors.lnk" },
+      { "[render.colors.diff]\nadd = 16\n", "render.colors.diff.add must be #rrggbb" },
+      { "[render]\ncolors = 3\n", "line 2 column 1: unknown key render.colors" },
+      { "[render.tints]\na = 3\n", "unknown key render.tints" },
+    }
+    for _, row in ipairs(refused) do
+      local got, why = read(row[1])
+      assert.is_nil(got)
+      assert.is_truthy(why:find(row[2], 1, true), why)
+    end
+  end)
+
   it("shows every setting with its source", function()
     local all = assert(read("[shell]\nlogin = false\n")):all()
     assert.equal("log", all[1].name)

@@ -37,6 +37,7 @@ local SHOWN <const> = {
   integer = function(key) return key.min end,
   boolean = function() return true end,
   path = function() return "~/path" end,
+  colour = function() return "yellow" end,
   url = function() return "http://localhost:11434/v1" end,
   list = function() return {} end,
 }

@@ -27,6 +27,9 @@ local function fields_of(key)
   return object(properties, required[1] and required or nil)
 end
 
+local COLOUR <const> = "^(#[0-9a-fA-F]{6}|[0-9]|1[0-5]"
+  .. "|(bright-)?(black|red|green|yellow|blue|magenta|cyan|white))$"
+
 local KINDS <const> = {
   string = function() return { type = "string", minLength = 1 } end,
   choice = function(key) return { enum = list.copy(key.choices) } end,
@@ -36,6 +39,10 @@ local KINDS <const> = {
   boolean = function() return { type = "boolean" } end,
   path = function() return { type = "string", pattern = "^(/|~$|~/)" } end,
   url = function() return { type = "string", pattern = "^https?://" } end,
+  colour = function()
+    local slot = { type = "integer", minimum = 0, maximum = 15 }
+    return { anyOf = { slot, { type = "string", pattern = COLOUR } } }
+  end,
   list = function(key) return { type = "array", items = write(key.items) } end,
   table = fields_of,
   either = function(key) return { anyOf = list.map(key.either, write) } end,
@@ -56,13 +63,13 @@ end
 function M.build(schema)
   local out = object({})
   for _, section in ipairs(schema.sections) do
-    local properties = out.properties
-    if section.name ~= "" then
-      properties = {}
-      out.properties[section.name] = object(properties)
-      out.properties[section.name].description = section.doc
+    local place = out
+    for name in section.name:gmatch("[^.]+") do
+      place.properties[name] = place.properties[name] or object({})
+      place = place.properties[name]
     end
-    for _, key in ipairs(section.keys) do properties[key.name] = write(key) end
+    if section.name ~= "" then place.description = section.doc end
+    for _, key in ipairs(section.keys) do place.properties[key.name] = write(key) end
   end
   out["$schema"] = DIALECT
   out.title = "config.toml of efr"

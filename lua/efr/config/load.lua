@@ -71,7 +71,10 @@ end
 local function read_section(reader, name, section)
   local where = reader.where[section]
   for _, key in ipairs(list.keys(section)) do
-    local ok, err, code, place = read_key(reader, name .. "." .. key, section[key], where[key])
+    local full, value = name .. "." .. key, section[key]
+    local inside = reader.known[full] and type(value) == "table" and not getmetatable(value)
+    local read = inside and read_section or read_key
+    local ok, err, code, place = read(reader, full, value, where[key])
     if not ok then return nil, err, code, place end
   end
   return true

@@ -7,7 +7,7 @@
 -- and a section may have check, fn(values by full name) -> nil, or a key and words about it: what
 -- no key can say alone. A key is a table with
 --   name     as in the file
---   type     string | choice | integer | boolean | path | url | list | rules | allow
+--   type     string | choice | integer | boolean | path | url | colour | list | rules | allow
 --   default  nil = unset
 --   choices  choice      min, max  integer: the value; string: bytes
 --   pattern  string: a Lua pattern for the whole value, and `shape`, what it should be in words
@@ -21,6 +21,7 @@
 -- Only keys exist whose feature exists.
 
 local allow = require "efr.config.allow"
+local colour = require "efr.config.colour"
 local list = require "efr.util.list"
 local paths = require "efr.config.paths"
 local rules = require "efr.config.rules"
@@ -71,6 +72,11 @@ function KINDS.url(_, value)
   if not host then return nil, "must be an http or https URL" end
   if host:find("@", 1, true) then return nil, "must not hold a user name or password" end
   return (value:gsub("/+$", ""))
+end
+
+function KINDS.colour(_, value)
+  if not colour.parse(value) then return nil, "must be " .. colour.SHAPE end
+  return value
 end
 
 function KINDS.table(key, value, home)

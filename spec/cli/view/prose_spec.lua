@@ -36,7 +36,7 @@ local function cuts(s)
 end
 
 local function whole(s, cols)
-  return support.dump(prose.new():feed({ text = s, done = true }, cols))
+  return support.dump(prose.new({}):feed({ text = s, done = true }, cols))
 end
 
 describe("cli.view.prose", function()
@@ -44,7 +44,7 @@ describe("cli.view.prose", function()
     math.randomseed(7)
     for round = 1, 300 do
       local s, cols = random_text(math.random(1, 40)), math.random(8, 60)
-      local writer, block, out = prose.new(), { text = "", done = false }, {}
+      local writer, block, out = prose.new({}), { text = "", done = false }, {}
       local list = cuts(s)
       for i = 2, #list do
         block.text = s:sub(1, list[i])
@@ -57,7 +57,7 @@ describe("cli.view.prose", function()
   end)
 
   it("waits for the rest of a character", function()
-    local writer, block = prose.new(), { text = "a\xF0\x9F", done = false }
+    local writer, block = prose.new({}), { text = "a\xF0\x9F", done = false }
     writer:feed(block, 20)
     assert.equal("a\n", support.dump(writer:live_rows(20)))
     block.text, block.done = "a🙂", true
@@ -65,7 +65,7 @@ describe("cli.view.prose", function()
   end)
 
   it("shows no blank rows at the start or the end", function()
-    assert.equal("a\n\n\nb\n", whole("\n\n a\n\n\nb\n\n\n", 20):gsub("^ ", ""))
+    assert.equal("a\n\nb\n", whole("\n\n a\n\n\nb\n\n\n", 20):gsub("^ ", ""))
   end)
 end)
 
