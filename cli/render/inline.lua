@@ -11,9 +11,12 @@ local M = {}
 local TARGET_MAX <const> = 1024 -- bytes looked at for the end of a link's target
 
 local ENTITIES <const> = {
-  amp = "&", lt = "<", gt = ">", quot = '"', apos = "'", nbsp = "\u{A0}
+  amp = "&", lt = "<", gt = ">", quot = '"', apos = "'", nbsp = "\u{A0}", copy = "©",
+  hellip = "…", mdash = "—", ndash = "–", larr = "←", rarr = "→", times = "×", middot = "·",
+  bull = "•",
+}
 
--- ---- nodes: {text, role?, code?, link?} and delimiter runs {run=, char=, can_open, can_close} ----
+-- ---- nodes: {text, role?, code?, link?}; runs {run=, char=, can_open, can_close} ----
 
 local Scan = {}
 Scan.__index = Scan
