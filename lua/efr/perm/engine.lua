@@ -198,6 +198,9 @@ local function decide(input)
   out[#out + 1] = lua_failure(input)
   local inside = strictest(out)
   local found = exits.of_call(call, input)
+  if found.launch == "unsandboxed" then
+    for i, reason in ipairs(out) do out[i] = reasons.let_out(reason) end
+  end
   for _, reason in ipairs(found.reasons) do out[#out + 1] = reason end
   for _, reason in ipairs(call.settles and full.guard(call) or {}) do
     out[#out + 1] = reason

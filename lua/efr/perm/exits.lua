@@ -5,7 +5,9 @@
 --
 -- Policy: floors (secret, config) refuse with no question. Then the user's rules for exits, then
 -- the reviewer or the user. A call with one exit that no sandbox can serve runs outside as a whole,
--- and then the line may hold no other command than readers. Only auto and full have exits.
+-- and then the line may hold no other command than readers. Inside, files of a tree are hidden one
+-- by one; outside nothing is, so there the user decides about a tree with something to hide. Only
+-- auto and full have exits.
 
 local always = require "efr.perm.always"
 local exit_commands = require "efr.perm.exit_commands"
@@ -98,7 +100,7 @@ local function of_paths(call, items, makers, add)
       local found
       if item.kind == "write" then
         found = exit_paths.write(written(call, item, path, makers), makers[path], call)
-      else
+      elseif not item.found then
         found = exit_paths.read(path, call)
       end
       if found then add(found) end
@@ -185,6 +187,33 @@ local function launch_of(found)
   return launch
 end
 
+-- Whether a tree holds something that the sandbox would hide.
+local function holds_hidden(call, item)
+  local path = not item.unknown and paths.normalise(item.path, call.machine)
+  if not path or paths.holds_masked(path, call.machine) then return true end
+  local secrets, proc = paths.secrets_below(path, call.machine)
+  for _, secret in ipairs(secrets) do
+    if not call.opened(secret) then return true end
+  end
+  return proc
+end
+
+-- What the line reads where nothing is hidden: the files that were found in its trees are exits of
+-- their own, and a tree with something else to hide leaves every exit to the user.
+local function in_the_open(call, items, exits, add)
+  if not call.settles and launch_of(exits) ~= "unsandboxed" then return end
+  local settled, tree = #exits, nil
+  for _, item in ipairs(items) do
+    local path = item.kind == "read" and item.found and paths.normalise(item.path, call.machine)
+    local found = path and exit_paths.read(path, call)
+    if found then add(found) end
+    local bare = item.kind == "read" and item.tree and not tree and holds_hidden(call, item)
+    if bare then tree = item end
+  end
+  for i = settled + 1, #exits do exit_who.settle(call, exits[i]) end
+  if tree and not call.settles then exit_who.leave_to_user(exits, reasons.shown(tree.path)) end
+end
+
 local function alone(call, launch)
   if launch ~= "unsandboxed" or call.mode ~= "auto" then return nil end
   for _, item in ipairs(call.lines) do
@@ -217,6 +246,7 @@ function M.of_call(call, input)
     if item.kind == "needs" then exit_needs.exits(call, item.needs, add) end
   end
   for _, exit in ipairs(found) do exit_who.settle(call, exit) end
+  in_the_open(call, input.requirements, found, add)
   always.all_or_none(found)
   local out = list.map(found, reason_of)
   local launch = launch_of(found)

@@ -107,7 +107,7 @@ local function add_paths(ports, declared, out)
     end
     local searched = item.contents and ports.hidden_in
     for _, hidden in ipairs(searched and ports.hidden_in(item.path) or {}) do
-      out[#out + 1] = { kind = "read", path = hidden }
+      out[#out + 1] = { kind = "read", path = hidden, found = true }
     end
     local same = seen[item.access]
     local real = not item.unknown and not same[item.path] and real_of(ports, item.path)

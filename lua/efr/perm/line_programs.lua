@@ -3,7 +3,8 @@
 -- Runs in efrd, on the loop thread. Pure, and linear in the words.
 --
 -- Policy: without a record every operand is a read, and so is what an option may have as a path:
--- `--file=x`, `-f/x`, the part behind the first colon, the value of `name=value`.
+-- `--file=x`, `-f/x`, the part behind the first colon, the value of `name=value`, the file of
+-- `@file` and `name=@file`, the path of a file URL.
 
 local heuristics = require "efr.perm.heuristics"
 local find_words = require "efr.perm.lenient_peel"
@@ -43,9 +44,26 @@ local function part(word, from)
   }
 end
 
+local FILE_URL <const> = "[fF][iI][lL][eE]://[^/]*()/"
+
+-- `@file`, `-d@file`, `name=@file`, `name=<file`, and file URLs: what curl and its like send.
+local function sent_paths(places, word, why)
+  local shape = word.shape
+  if find(shape, "@", 1, true) or find(shape, "<", 1, true) then
+    local at = match(shape, "^@()") or match(shape, "^%-%w+@()") or match(shape, "=[@<]()")
+      or match(shape, "^[%w_.-]+@()%.?%.?/")
+    if at then places:read(part(word, at), why) end
+  end
+  local slash = find(shape, "://", 1, true) and match(shape, FILE_URL)
+  if not slash then return end
+  if find(shape, "[%%%[{]", slash) then return places:anywhere("read", why) end
+  places:read(part(word, slash), why)
+end
+
 -- What an option's word may name.
 local function option_paths(places, word, why)
   local shape = word.shape
+  sent_paths(places, word, why)
   local equals = match(shape, "^%-%-[^=]*=()")
   if equals then
     places:read(part(word, equals), why)
@@ -74,7 +92,9 @@ end
 local function operand_paths(places, word, why)
   if word.shape == "-" then return end
   places:read(word, why)
-  if not word.open then inner_paths(places, word, why) end
+  if word.open then return end
+  inner_paths(places, word, why)
+  sent_paths(places, word, why)
 end
 
 -- Default ---------------------------------------------------------------------------------------
@@ -258,6 +278,14 @@ local function is_remote(word)
   return word.shape:find("^[^/]*:") ~= nil
 end
 
+-- Only scp and rsync know hosts; for the others such an operand is a name with a colon.
+local function has_remote(operands)
+  for _, word in ipairs(operands) do
+    if is_remote(word) then return true end
+  end
+  return false
+end
+
 local SPECIAL <const> = {}
 
 local function write_target(places, target, why)
@@ -274,11 +302,12 @@ function SPECIAL.copy(places, command)
   all = all or options.has(parsed, HARD)
     or (why == "install" and options.has(parsed, MADE_DIRECTORY))
   write_target(places, target, why)
+  local sends = has_remote(operands)
   for i, word in ipairs(operands) do
     if not is_remote(word) then
       local last = i == #operands and not target
       if all or last then places:write(word, why) end
-      if all or not last then places:tree(word, why) end
+      if all or not last then places:tree(word, why, sends) end
     end
   end
   local last = operands[#operands]

@@ -14,6 +14,7 @@ local SHOWN_BYTES <const> = 200
 ---@field text string  the whole reason in one sentence
 ---@field rule string?  number of the rule of the machine policy, when one decided
 ---@field cite string?  where the user wrote that rule
+---@field held boolean?  the sandbox makes it "contain"
 ---@field part string?  the command of the line that decided, when the line has several
 
 -- Rules of the conversation have no number in the machine policy.
@@ -69,8 +70,16 @@ function M.held(call, reason)
   if not call.contained or reason.effect ~= "ask" or reason.user then return reason end
   return {
     subject = reason.subject, effect = "contain", rule = reason.rule, part = reason.part,
-    text = reason.subject .. ": contain, because the sandbox holds it",
+    held = true, text = reason.subject .. ": contain, because the sandbox holds it",
   }
+end
+
+---The same for a call that leaves the sandbox, where its exits decide.
+---@param reason efr.Reason
+---@return efr.Reason
+function M.let_out(reason)
+  if not reason.held then return reason end
+  return M.because(reason.subject, "contain", "the exits of the call decide")
 end
 
 ---A text that fits into a sentence: no control characters, and a long one is cut.
