@@ -147,10 +147,14 @@ local function one_line(value)
   return (value:gsub("\n+$", ""):gsub("\n", "; "))
 end
 
+local MARKS <const> = {
+  "class", "in_write_root", "floor", "synced", "exists", "named_in_user_messages",
+}
+
 local function target_line(target, home)
   local out = changes.path(text_of(target.path) or "?", home)
   local marks = {}
-  for _, name in ipairs({ "class", "in_write_root", "floor", "synced", "exists" }) do
+  for _, name in ipairs(MARKS) do
     local value = target[name]
     if text_of(value) then
       marks[#marks + 1] = value

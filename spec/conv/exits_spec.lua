@@ -174,6 +174,56 @@ describe("conv.exits", function()
       "efr found no sway session in the terminal of this prompt", 1, true))
   end)
 
+  it("pauses a reviewer that refuses three times in a row, and stops the turn of who is away", function()
+    local function with(away)
+      local w = world_of.new {}
+      w.fs.mkdirs("/home/u/p/.git")
+      w.app.reviewer = { judge = function() return { verdict = "deny", rationale = "no" } end }
+      w.provider.script = function(_, n)
+        if n <= 4 then return answer("t", { { "shell", { command = "curl https://h" .. n } } }) end
+        return answer("end")
+      end
+      assert(w:send("get https://h1", { new_conversation = true }))
+      return w, away
+    end
+    local w = with()
+    assert.equal(3, #w:find("exit_judged"))
+    local asked = w:find("approval_requested")
+    assert.equal(1, #asked)
+    assert.is_truthy(table.concat(asked[1].exit.facts, "|"):find(
+      "the reviewer is paused for this turn: it refused 3 actions in a row", 1, true))
+    local hosts = w:find("exit_requested")
+    assert.is_true(hosts[1].record.facts.hosts[1].named_in_user_messages)
+    assert.is_nil(hosts[2].record.facts.hosts[1].named_in_user_messages)
+    local w2 = world_of.new {}
+    w2.fs.mkdirs("/home/u/p/.git")
+    w2.provider.script = function(_, n)
+      if n > 6 then return answer("end") end
+      return answer("t", { { "shell", { command = "curl https://h" .. n } } })
+    end
+    w2.app.reviewer = { judge = function()
+      w2.app.presence:set(true)
+      return { verdict = "deny", rationale = "no" }
+    end }
+    assert(w2:send("x", { new_conversation = true }))
+    assert.equal(3, #w2:find("exit_judged"))
+    assert.is_truthy(w2:find("turn_failed")[1].error.message:find("auto stopped this turn: the reviewer "
+      .. "refused 3 actions in a row and nobody could decide", 1, true))
+  end)
+
+  it("does not count a line that only has to be split as a refusal", function()
+    local w = world_of.new {}
+    w.fs.mkdirs("/home/u/p/.git")
+    w.provider.script = function(_, n)
+      if n <= 4 then return answer("t", { { "shell", { command = "sudo true && ./x" .. n } } }) end
+      return answer("end")
+    end
+    assert(w:send("x", { new_conversation = true }))
+    assert.equal(4, #w:find("tool_call_completed"))
+    assert.equal(1, #w:find("turn_completed"))
+    assert.is_truthy(w:find("tool_call_completed")[1].output:find("Split it", 1, true))
+  end)
+
   it("names the exits of earlier calls of the turn in a record", function()
     local w = start("sudo ls")
     w.provider.script = function(_, n)

@@ -120,3 +120,16 @@ before=$(cat ~/notes/a)
 ask allow 'print through >~/link'
 efr undo --yes >/dev/null 2>&1
 equals "$(cat ~/notes/a) $(readlink ~/link)" "$before $HOME/notes/a" 'a file behind a link'
+
+# A unit that is enabled: the link comes back off. systemctl stands for the real one, and runs outside.
+mkdir -p ~/bin ~/.config/systemd/user
+printf '#!/bin/sh\nmkdir -p ~/.config/systemd/user/default.target.wants\nln -s ../x.service ~/.config/systemd/user/default.target.wants/x.service\n' >~/bin/systemctl
+chmod 755 ~/bin/systemctl
+printf 'path=(~/bin $path)\n' >>~/.zshrc
+print '[Service]' >~/.config/systemd/user/x.service
+stop_daemon TERM
+efr status >/dev/null
+ask allow 'systemctl --user enable x.service'
+equals "$(changed)" "[('~/.config/systemd/user/default.target.wants/x.service', 'added', True, True)]" 'a unit link'
+efr undo --yes >/dev/null 2>&1
+[[ ! -L ~/.config/systemd/user/default.target.wants/x.service && -e ~/.config/systemd/user/x.service ]] || fail 'the unit is still enabled'

@@ -9,6 +9,7 @@
 local exit_grants = require "efr.conv.exit_grants"
 local exit_who = require "efr.perm.exit_who"
 local list = require "efr.util.list"
+local named = require "efr.perm.named"
 local paths = require "efr.perm.paths"
 
 local M = {}
@@ -16,6 +17,7 @@ local M = {}
 local VERSION <const> = 1
 local USER_BYTES <const> = 24 * 1024
 local TURNS_MAX <const> = 32
+local NAMING_TURNS <const> = 4 -- before this one
 local FACTS_MAX <const> = 32
 
 -- The record -------------------------------------------------------------------------------------
@@ -74,9 +76,29 @@ local function in_write_root(turn, path)
   return nil
 end
 
+-- The words of the newest turns, which alone can name something.
+local function naming_words(turn)
+  local out = { turn.prompt.text }
+  for i, words in ipairs(earlier(turn)) do
+    if i > NAMING_TURNS then break end
+    out[#out + 1] = words
+  end
+  return table.concat(out, "\n\n")
+end
+
+-- Other names that lead to a path.
+local function links_to(call, path)
+  local out = {}
+  for name, real in pairs(call.facts and call.facts.reals or {}) do
+    if real == path then out[#out + 1] = name end
+  end
+  return out
+end
+
 local function targets_of(turn, call, exits, clean)
   local out = turn.app.ports.json.array({})
   local known = call.facts and call.facts.targets or {}
+  local words = naming_words(turn)
   for _, exit in ipairs(exits) do
     local path = IS_PATH[exit.kind] and exit.target:sub(1, 1) == "/" and exit.target
     if path then
@@ -85,6 +107,9 @@ local function targets_of(turn, call, exits, clean)
         path = clean(path), class = ok and class or nil, in_write_root = in_write_root(turn, path),
         floor = exit.kind == "persistence" or nil, synced = exit.kind == "synced_write" or nil,
         exists = known[path] ~= nil and known[path] ~= "missing" or nil,
+        named_in_user_messages = named.path(words, path, {
+          home = turn.home, floor = exit.group, links = links_to(call, path),
+        }) or nil,
       }
     end
   end
@@ -94,7 +119,10 @@ end
 local function hosts_of(turn, exits, clean)
   local out = turn.app.ports.json.array({})
   for _, exit in ipairs(exits) do
-    if exit.host then out[#out + 1] = { host = clean(exit.host), port = exit.port } end
+    if exit.host then
+      out[#out + 1] = { host = clean(exit.host), port = exit.port,
+        named_in_user_messages = named.host(naming_words(turn), exit.host) or nil }
+    end
   end
   return out
 end
@@ -244,6 +272,7 @@ end
 
 local function facts_of(turn, call, decision)
   local out, seen, clean = turn.app.ports.json.array({}), {}, cleaner(turn)
+  local paused = turn.reviewer and turn.reviewer.paused
   local function add(words)
     if not words or seen[words] or #out >= FACTS_MAX then return end
     out[#out + 1], seen[words] = clean(words), true
@@ -251,6 +280,7 @@ local function facts_of(turn, call, decision)
   for _, exit in ipairs(decision.exits) do add(path_fact(call, exit)) end
   for _, grant in ipairs(decision.grants) do add(grant_fact(grant)) end
   add(narrower(decision))
+  add(paused and ("the reviewer is paused for this turn: it refused %s"):format(paused))
   if M.user_only(decision) then add("only you can allow this") end
   return out
 end
@@ -262,8 +292,8 @@ local function reasons_of(call, decision, clean, array)
     types = types or item.kind == "may_prompt" or item.kind == "interactive"
   end
   for i, exit in ipairs(decision.exits) do
-    local named = exit.why:sub(1, #exit.target) == exit.target
-    local words = named and exit.why or ("%s: %s"):format(exit.target, exit.why)
+    local begins = exit.why:sub(1, #exit.target) == exit.target
+    local words = begins and exit.why or ("%s: %s"):format(exit.target, exit.why)
     local outside = decision.launch == "unsandboxed"
     if outside and (types or exit.kind == "privilege") then
       words = words .. " (you may need to type your password)"

@@ -20,6 +20,8 @@ local refuse = require "efr.conv.refuse"
 
 local M = {}
 
+local ROW_MAX <const>, TURN_MAX <const> = 3, 10 -- refusals of the reviewer
+
 ---@class efr.CallExits  what an approved call carries, in call.exits
 ---@field list efr.Exit[]
 ---@field outside boolean  it runs outside of the sandbox, alone
@@ -94,7 +96,7 @@ end
 -- must ask for another reason goes to the user.
 local function ask_reviewer(turn, call, decision)
   local reviewer, who = turn.app.reviewer, approvers(decision)
-  if call.allowed_once or not reviewer then return nil end
+  if call.allowed_once or not reviewer or turn.reviewer.paused then return nil end
   if who.user or not who.reviewer or decision.inside == "ask" then return nil end
   local record = exit_record.record(turn, call, decision)
   -- An error of the reviewer is no verdict.
@@ -108,7 +110,23 @@ local function ask_reviewer(turn, call, decision)
   return found.verdict, found
 end
 
+-- So many refusals pause the reviewer for the rest of the turn: a person decides then.
+local function count_denial(turn)
+  local state = turn.reviewer
+  state.row, state.all = state.row + 1, state.all + 1
+  if state.row >= ROW_MAX then
+    state.paused = ("%d actions in a row"):format(state.row)
+  elseif state.all >= TURN_MAX then
+    state.paused = ("%d actions"):format(state.all)
+  end
+  if state.paused and turn.app.presence:is_away() then
+    turn:fail("forbidden", ("auto stopped this turn: the reviewer refused %s and nobody could "
+      .. "decide"):format(state.paused))
+  end
+end
+
 local function reviewer_denied(turn, call, found)
+  count_denial(turn)
   local why = found.rationale or found.category or "it did not say why"
   return refuse.call(turn, call, ("The reviewer refused this call: %s. It did not run, and it "
     .. "must not be worked around."):format(why) .. prompt.ALLOW_LAST,
@@ -164,6 +182,7 @@ function M.decide(turn, call, decision)
   if turn:is_stopped() or not verdict then return "ask" end
   if not settle(turn, call, decision, "classifier", verdict, found) then return nil end
   if verdict == "deny" then return reviewer_denied(turn, call, found) end
+  turn.reviewer.row = 0
   return "run"
 end
 
@@ -193,6 +212,7 @@ end
 ---@param verdict "allow"|"deny"
 ---@return boolean recorded
 function M.answered(turn, call, decision, verdict)
+  turn.reviewer.row = 0
   if #decision.exits == 0 then return true end
   return settle(turn, call, decision, "user", verdict)
 end

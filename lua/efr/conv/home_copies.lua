@@ -15,6 +15,7 @@ local snapshot_names = require "efr.store.snapshot_names"
 
 local M = {}
 
+local UNITS <const> = "/.config/systemd/user"
 local PRIVATE <const> = { "/tmp", "/var/tmp", "/dev", "/proc" } -- of a contained call alone
 
 local function is_in_any(path, roots)
@@ -24,8 +25,18 @@ local function is_in_any(path, roots)
   return false
 end
 
+-- Whether the line changes which units of the user start: links in their directory do.
+local function changes_units(call)
+  local line = call.lines and call.lines[call.input.command]
+  for _, exit in ipairs(call.exits.list) do
+    local lasts = exit.kind == "persistence" and exit.target:sub(1, 1) ~= "/"
+    if lasts and line and line.text:find("systemctl", 1, true) then return true end
+  end
+  return false
+end
+
 -- What a call can write: {path, tree}.
-local function targets_of(call)
+local function targets_of(turn, call)
   local out = {}
   for _, item in ipairs(call.requirements) do
     if item.kind == "write" and not item.unknown then
@@ -34,6 +45,9 @@ local function targets_of(call)
   end
   for _, grant in ipairs(call.exits.grants) do
     if grant.kind == "write" then out[#out + 1] = { path = grant.path, tree = true } end
+  end
+  if changes_units(call) then
+    out[#out + 1] = { path = turn.home .. UNITS, tree = true, is_own = true }
   end
   return out
 end
@@ -69,10 +83,10 @@ function M.paths(turn, call, roots)
   local out, uncovered = {}, {}
   if not call.exits or not turn.app.snapshots.home then return out, uncovered end
   local private = call.launch == "contained" and PRIVATE or {}
-  for _, target in ipairs(targets_of(call)) do
+  for _, target in ipairs(targets_of(turn, call)) do
     local path = target.path
     if not is_in_any(path, roots) and not is_in_any(path, private) then
-      local why, floor = uncopied(turn, path), floor_of(call, path)
+      local why, floor = uncopied(turn, path), not target.is_own and floor_of(call, path) or nil
       if why and floor then
         return nil, ("%s runs or configures programs, and efr can keep no copy of it: %s")
           :format(path, why)

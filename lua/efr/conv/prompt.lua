@@ -79,6 +79,13 @@ function M.refused(reasons)
     table.concat(reasons, "; "))
 end
 
+---@param reasons string[]
+---@return string
+function M.split(reasons)
+  return ("efr did not run this line: %s. Split it: that command alone in one call, the rest in "
+    .. "others."):format(table.concat(reasons, "; "))
+end
+
 local MAX_COMMAND <const> = 400
 
 -- One line without control characters that cannot end the block.

@@ -60,6 +60,7 @@ local SUMS <const> = {
 ---@field rows string[]  the messages that this turn adds to the history, as they are saved
 ---@field unsaved string|nil  why they cannot be saved
 ---@field touched table  files that run code later, as they were before the turn's calls
+---@field reviewer {row: integer, all: integer, paused: string?}  its refusals
 ---@field exits {kind: string, verdict: string}[]  what was decided of exits so far
 ---@field kept table<string, table>  what a person took out of quarantine: {path, detail?}
 local Turn = {}
@@ -78,7 +79,7 @@ local function new(conv, queued)
     calls = 0,
     next_index = 0,
     refusals = 0,
-    exits = {},
+    exits = {}, reviewer = { row = 0, all = 0 },
     changes = {},
     touched = {},
     kept = {},

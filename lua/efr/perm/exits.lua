@@ -221,7 +221,7 @@ local function alone(call, launch)
     if not ok then
       local reason = reasons.because("the line", "deny",
         "a command that must run outside the sandbox must run alone: " .. why)
-      reason.exit = true
+      reason.exit, reason.alone = true, true
       return reason
     end
   end

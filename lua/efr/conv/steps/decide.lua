@@ -38,10 +38,24 @@ local function reasons_of(decision, effect, without_exits)
   return out
 end
 
+-- Whether nothing refuses the call but that its line has more than the command that must run
+-- outside: no refusal, the model is told to split it.
+local function is_not_alone(decision)
+  local alone = false
+  for _, reason in ipairs(decision.reasons or {}) do
+    if reason.effect == "deny" and not reason.alone then return false end
+    alone = alone or reason.effect == "deny"
+  end
+  return alone
+end
+
 local function deny(turn, call, decision)
   local reasons = reasons_of(decision, "deny")
-  refuse.call(turn, call, prompt.refused(reasons),
-    { kind = "floor", reason = table.concat(reasons, "; ") })
+  local refusal = { kind = "floor", reason = table.concat(reasons, "; ") }
+  if is_not_alone(decision) then
+    return refuse.call(turn, call, prompt.split(reasons), refusal)
+  end
+  refuse.call(turn, call, prompt.refused(reasons), refusal)
   turn.refusals = turn.refusals + 1
   if turn.settings.mode == "auto" and turn.refusals >= M.MAX_REFUSALS then
     turn:fail("forbidden", ("auto stopped this turn: %d actions were refused in a row"):format(
