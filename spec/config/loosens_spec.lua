@@ -35,6 +35,28 @@ describe("config.loosens", function()
     end)
   end
 
+  it("applies what is stricter of a change that waits", function()
+    local function check(name, before, after, waiting)
+      assert.is_true(loosens.key(name, before, after), name)
+      assert.same(waiting, loosens.waiting(name, before, after), name)
+      -- Read again, nothing more happens.
+      assert.same(waiting, loosens.waiting(name, waiting, after), name)
+    end
+    check("sandbox.write_roots", { "/a", "/b" }, { "/b", "/c" }, { "/b" })
+    check("network.allow", { "h" }, { "i" }, {})
+    check("permissions.secret_paths", { "/a", "/b" }, { "/b", "/c" }, { "/a", "/b", "/c" })
+    check("sandbox.mask", { "/a" }, {}, { "/a" })
+    check("permissions.mode", "cautious", "auto", "cautious")
+    check("network.max_upload_bytes", 1, 2, 1)
+    local function one(effect, class)
+      return { action = "read", effect = effect, resource = { class = class } }
+    end
+    local old, deny = one("allow", "system"), one("deny", "user_data")
+    local held = { action = "read", effect = "deny", resource = { class = "user_data" }, number = 2 }
+    check("permissions.rules", { old }, { one("allow", "secrets"), old, deny }, { old, held })
+    assert.is_false(loosens.key("permissions.rules", { old, held }, { old, deny }))
+  end)
+
   it("knows nothing of the others", function()
     assert.is_false(loosens.key("model.name", "a", "b"))
     local function of(values) return function(name) return values[name] end end

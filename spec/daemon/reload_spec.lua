@@ -117,6 +117,12 @@ describe("daemon.reload", function()
     assert.is_true(settings:reload())
     assert.same({ "sandbox.mask" }, settings:waiting())
     assert.equal("manual", settings:get "permissions.mode")
+    -- Of one list, what is stricter applies.
+    fs.files["/c/config.toml"] = '[permissions]\nsecret_paths = ["/n"]\n[sandbox]\nmask = ["/o"]\n'
+    assert.is_true(settings:reload())
+    assert.same({ "/k", "/l", "/n" }, settings:get "permissions.secret_paths")
+    assert.same({ "/m", "/n", "/o" }, settings:get "sandbox.mask")
+    fs.files["/c/config.toml"] = ""
     runs = false
     assert.is_true(settings:reload())
     assert.same({}, settings:waiting())

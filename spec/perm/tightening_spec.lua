@@ -54,6 +54,12 @@ describe("rules for programs that run as another user", function()
     assert.equal("contain", select(2, effect("sudo id", {}, "auto")).inside)
   end)
 
+  it("are named by the number that they have in the file", function()
+    local numbered = rule("deny", "sudo")
+    numbered.number = 7
+    assert.equal("permissions.rules[7]", of_line(select(2, effect("sudo id", { numbered }))).cite)
+  end)
+
   it("open nothing", function()
     for _, line in ipairs { "sudo id", "env sudo id", "sudo -k" } do
       assert.equal("ask", (effect(line, { rule("allow", "sudo"), rule("allow", "env") })), line)

@@ -1,4 +1,5 @@
--- Owns: which settings let more run without a question than before.
+-- Owns: which settings let more run without a question than before, and what of such a change may
+-- apply while the rest of it has to wait.
 -- Must not know: files, who asks, when a change applies.
 -- Runs in efrd and efr. Pure.
 --
@@ -44,10 +45,21 @@ local function allows(rule) return rule.effect == "allow" end
 
 local function refuses(rule) return rule.effect ~= "allow" end
 
+-- The rules as the file has them, without the number that a waiting change gave them.
+local function plain_rules(rules)
+  return list.map(rules or {}, function(rule)
+    if not rule.number then return rule end
+    local out = {}
+    for name, value in pairs(rule) do out[name] = value end
+    out.number = nil
+    return out
+  end)
+end
+
 -- A new allow rule, or an ask or deny rule that is gone; the last match wins, so another order
 -- too.
 local function freer_rules(before, after)
-  before, after = before or {}, after or {}
+  before, after = plain_rules(before), after or {}
   if added(list.filter(before, allows), list.filter(after, allows)) then return true end
   if removed(list.filter(before, refuses), list.filter(after, refuses)) then return true end
   local kept = list.filter(after, function(rule) return holds(before, rule) end)
@@ -100,6 +112,44 @@ local KEYS <const> = {
   ["dbus.allow"] = added,
   ["jobs.forward_ports"] = becomes(true),
 }
+
+-- What is in force while a change waits: of a list whose new entries loosen, the entries that are
+-- still there; of one whose lost entries loosen, those and the new ones.
+local WAITING <const> = {
+  [added] = function(before, after)
+    return list.filter(before or {}, function(item) return holds(after, item) end)
+  end,
+  [removed] = function(before, after)
+    return list.extend(list.copy(before or {}), list.filter(after or {}, function(item)
+      return not holds(before, item)
+    end))
+  end,
+}
+
+-- A rule that refuses is stricter wherever it stands last. Its number stays that of the file.
+WAITING[freer_rules] = function(before, after)
+  local out, known = list.copy(before or {}), plain_rules(before)
+  for i, rule in ipairs(after or {}) do
+    if rule.effect == "deny" and not holds(known, rule) then
+      local copy = { number = i - 1 }
+      for name, value in pairs(rule) do copy[name] = value end
+      out[#out + 1] = copy
+    end
+  end
+  return out
+end
+
+---The value of a setting while a change of it that loosens has to wait: as strict as the one
+---before, and with what the change makes stricter where its parts can be told apart.
+---@param name string
+---@param before any
+---@param after any
+---@return any
+function M.waiting(name, before, after)
+  local merge = WAITING[KEYS[name]]
+  if not merge then return before end
+  return merge(before, after)
+end
 
 ---Whether a change of one setting loosens.
 ---@param name string

@@ -1,7 +1,7 @@
 -- The settings that are in force: read at the start, read again on SIGHUP, admin.config_reload and
 -- a change of the projects. An error keeps the old ones; a key that needs a restart keeps its
 -- running value. While work in full mode runs, a key that would let more run without a question
--- keeps its value too, until the last of it has ended.
+-- keeps its value too, until the last of it has ended; what the change makes stricter applies.
 -- Knows nothing of what a setting does. Main thread of efrd; nothing here waits.
 local file = require "efr.config.file"
 local load = require "efr.config.load"
@@ -71,7 +71,7 @@ function Settings:on_change(fn)
   self.listeners[#self.listeners + 1] = fn
 end
 
--- The values that stay although the file has looser ones now.
+-- The values that hold although the file has looser ones now.
 local function kept_values(self, fresh)
   local out = {}
   if not self.full_runs() then
@@ -84,7 +84,8 @@ local function kept_values(self, fresh)
     return fresh:get(name)
   end
   for _, name in ipairs(loosens.names(self.schema.order, before, after)) do
-    out[name] = { value = before(name), source = self:source(name) }
+    local value = loosens.waiting(name, before(name), after(name))
+    out[name] = { value = value, source = self:source(name) }
   end
   return out
 end

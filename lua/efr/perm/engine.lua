@@ -115,7 +115,9 @@ end
 
 local function user_rules(call, input)
   local list = rules.of_user(input.rules or {}, { first = call.first, machine = call.machine,
-    cite = function(_, index) return ("permissions.rules[%d]"):format(index) end })
+    cite = function(rule, index)
+      return ("permissions.rules[%d]"):format(rule.number or index)
+    end })
   local more = input.lua and input.lua.rules or {}
   local own = rules.of_user(more, { first = call.first + #list, machine = call.machine,
     cite = function(rule) return rule.cite end })
@@ -221,7 +223,8 @@ end
 ---@field scope { kind: string, root: string? }?  "machine", "path" or "project"; only a project
 ---  gives a right
 ---@field machine efr.Machine
----@field rules table[]?  `permissions.rules` as the configuration gives them
+---@field rules table[]?  `permissions.rules` as the configuration gives them; number: the one to
+---  cite, where it is not the place in the list
 ---@field conversation_rules table[]?  the same form
 ---@field lua { rules: table[]?, exits: table[]?, failure: string? }?  answer of the Lua files
 ---@field facts efr.Facts?  see perm.facts; a fact that is missing is the stricter case
