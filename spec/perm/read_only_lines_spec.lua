@@ -198,6 +198,7 @@ sort --compress-program=./x a
 sort --files0-from=a
 uniq a P
 uniq -c a P
+uniq +1 P
 jq -f p.jq a
 jq -i . a
 jq -L . a
