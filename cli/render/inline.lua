@@ -317,6 +317,9 @@ Out.__index = Out
 
 -- The look of what is open now; one table while nothing changes, so that pieces can be joined.
 function Out:look(link)
+  if self.known and self.known_link == link then
+    return self.known_look
+  end
   local key = link or ""
   for _, field in ipairs({ "bold", "italic", "strike" }) do
     key = key .. "\0" .. ((self.depth[field] or 0) > 0 and field or "")
@@ -329,7 +332,8 @@ function Out:look(link)
     look.link = link
     self.looks[key] = next(look) and look or false
   end
-  return self.looks[key] or nil
+  self.known, self.known_link, self.known_look = true, link, self.looks[key] or nil
+  return self.known_look
 end
 
 function Out:put(s, role, link)
@@ -370,6 +374,7 @@ function Out:flush()
 end
 
 function Out:shift(fields, by)
+  self.known = false
   for _, field in ipairs(fields or {}) do
     self.depth[field] = (self.depth[field] or 0) + by
   end

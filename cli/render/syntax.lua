@@ -97,6 +97,11 @@ function M.cells(line)
   local body = line:gsub("^ +", ""):gsub(" +$", ""):gsub("^|", "")
   local i = 1
   while i <= #body do
+    local special = body:find("[\\`|]", i) or #body + 1
+    if special > i then
+      cell[#cell + 1] = body:sub(i, special - 1)
+      i = special
+    end
     local c = body:sub(i, i)
     if c == "\\" then
       local after = body:sub(i + 1, i + 1)
@@ -107,11 +112,11 @@ function M.cells(line)
       ticks = not ticks and run or ticks ~= run and ticks or nil
       cell[#cell + 1] = run
       i = i + #run - 1
-    elseif c == "|" and not ticks then
+    elseif c == "|" and ticks then
+      cell[#cell + 1] = c
+    elseif c == "|" then
       out[#out + 1] = table.concat(cell)
       cell = {}
-    else
-      cell[#cell + 1] = c
     end
     i = i + 1
   end

@@ -61,6 +61,11 @@ end
 -- Takes clusters of `s` from byte `i` while they fit into `cols`.
 -- Returns the byte after the last one taken and their columns. At least one cluster is taken.
 local function take(s, i, cols)
+  -- ASCII up to and with the first byte that does not fit: a byte is a column.
+  if not s:sub(i, i + math.max(cols, 1)):find("[\x80-\xFF]") then
+    local stop = math.min(i + math.max(cols, 1), #s + 1)
+    return stop, stop - i
+  end
   local used, start = 0, i
   while i <= #s do
     local j, w = cluster(s, i)
