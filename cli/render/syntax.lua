@@ -4,6 +4,10 @@
 
 local M = {}
 
+local function trim(s)
+  return (s:gsub("^ +", ""):gsub(" +$", ""))
+end
+
 --- Columns of blanks at the start.
 function M.indent(line)
   return #line:match("^ *")
@@ -20,7 +24,7 @@ function M.heading(line)
   if not marks or #marks > 6 or not (text == "" or text:find("^ ")) then
     return nil
   end
-  text = text:gsub("^ +", ""):gsub(" +$", "")
+  text = trim(text)
   local bare = text:gsub("#+$", "")
   if bare == "" or bare:sub(-1) == " " then
     text = bare:gsub(" +$", "")
@@ -53,8 +57,7 @@ function M.fence(line)
   if char == "`" and info:find("`", 1, true) then
     return nil
   end
-  info = info:gsub("^ +", ""):gsub(" +$", "")
-  return { indent = #indent, char = char, length = #marks, info = info }
+  return { indent = #indent, char = char, length = #marks, info = trim(info) }
 end
 
 --- Whether the line ends that block.
@@ -91,40 +94,41 @@ function M.item(line)
   }
 end
 
--- The cells of a table's line, split at pipes that no backslash and no code span holds.
+-- The piece of a table's line at byte i: text, nil at a pipe that ends a cell; the byte after it;
+-- the run of backticks that is open then.
+local function piece(body, i, ticks)
+  local special = body:find("[\\`|]", i) or #body + 1
+  if special > i then
+    return body:sub(i, special - 1), special, ticks
+  end
+  local c = body:sub(i, i)
+  if c == "\\" then
+    local after = body:sub(i + 1, i + 1)
+    return after == "|" and "|" or c .. after, i + 2, ticks
+  elseif c == "`" then
+    local run = body:match("^`+", i)
+    return run, i + #run, not ticks and run or ticks ~= run and ticks or nil
+  end
+  return ticks and c, i + 1, ticks
+end
+
+--- The cells of a table's line, split at pipes that no backslash and no code span holds.
+--- @return string[]
 function M.cells(line)
-  local out, cell, ticks = {}, {}, nil
-  local body = line:gsub("^ +", ""):gsub(" +$", ""):gsub("^|", "")
-  local i = 1
+  local out, cell, ticks, i = {}, {}, nil, 1
+  local body = trim(line):gsub("^|", "")
+  local text
   while i <= #body do
-    local special = body:find("[\\`|]", i) or #body + 1
-    if special > i then
-      cell[#cell + 1] = body:sub(i, special - 1)
-      i = special
-    end
-    local c = body:sub(i, i)
-    if c == "\\" then
-      local after = body:sub(i + 1, i + 1)
-      cell[#cell + 1] = after == "|" and "|" or c .. after
-      i = i + 1
-    elseif c == "`" then
-      local run = body:match("^`+", i)
-      ticks = not ticks and run or ticks ~= run and ticks or nil
-      cell[#cell + 1] = run
-      i = i + #run - 1
-    elseif c == "|" and ticks then
-      cell[#cell + 1] = c
-    elseif c == "|" then
-      out[#out + 1] = table.concat(cell)
+    text, i, ticks = piece(body, i, ticks)
+    if text then
+      cell[#cell + 1] = text
+    else
+      out[#out + 1] = trim(table.concat(cell))
       cell = {}
     end
-    i = i + 1
   end
   if #cell > 0 or body:sub(-1) ~= "|" then
-    out[#out + 1] = table.concat(cell)
-  end
-  for k, s in ipairs(out) do
-    out[k] = s:gsub("^ +", ""):gsub(" +$", "")
+    out[#out + 1] = trim(table.concat(cell))
   end
   return out
 end
