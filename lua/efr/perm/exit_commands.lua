@@ -80,19 +80,18 @@ local function device_of(call, path, emit)
   end
 end
 
--- Whether a word may lead below /dev: something in its whole path is named so.
-local function may_be_device(call, cmd, shape)
-  return find(shape, "dev", 1, true) or find(cmd.cwd, "dev", 1, true)
-    or find(call.machine.home, "dev", 1, true)
-end
-
+-- Only a path with "dev" in it leads below /dev: in the word, or in the directory that it starts in.
 local function devices(call, cmd, emit)
-  for i = 2, #cmd.words do
-    local word = cmd.words[i]
-    local may = may_be_device(call, cmd, word.shape)
-    if may then device_of(call, M.path(call, cmd, word), emit) end
-    local value = may and word.shape:match("=(/dev/.+)$")
-    if value and not words.is_unknown(value) then device_of(call, value, emit) end
+  local all = find(cmd.cwd, "dev", 1, true) or find(call.machine.home, "dev", 1, true)
+  local list = cmd.words
+  for i = 2, #list do
+    local word = list[i]
+    local shape = word.shape
+    if all or find(shape, "dev", 1, true) then
+      device_of(call, M.path(call, cmd, word), emit)
+      local value = shape:match("=(/dev/.+)$")
+      if value and not words.is_unknown(value) then device_of(call, value, emit) end
+    end
   end
 end
 

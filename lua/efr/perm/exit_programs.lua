@@ -421,26 +421,26 @@ local GROUPS <const> = {
   { tables.OUTSIDE_SHELLS, remote_shell }, { tables.DESKTOP, desktop },
 }
 
+-- What reports, by program: a handler of its own first, then the first group that names it.
+local BY_PROGRAM <const> = {}
+for i = #GROUPS, 1, -1 do
+  for name in pairs(GROUPS[i][1]) do BY_PROGRAM[name] = GROUPS[i][2] end
+end
+for name, handler in pairs(HANDLERS) do BY_PROGRAM[name] = handler end
+
 ---Whether a program is one of those whose words say what it needs.
 ---@param name string?
 ---@return boolean
 function M.knows(name)
-  if not name or HANDLERS[name] then return name ~= nil end
-  for _, group in ipairs(GROUPS) do
-    if group[1][name] then return true end
-  end
-  return false
+  return name ~= nil and BY_PROGRAM[name] ~= nil
 end
 
 ---Reports the exits of one command by its program.
 ---@param cmd table
 ---@param emit fun(kind: string, detail: table)
 function M.exits(cmd, emit)
-  local handler = HANDLERS[cmd.name]
+  local handler = BY_PROGRAM[cmd.name]
   if handler then return handler(cmd, emit) end
-  for _, group in ipairs(GROUPS) do
-    if group[1][cmd.name] then return group[2](cmd, emit) end
-  end
 end
 
 return M

@@ -139,6 +139,9 @@ end
 -- A network that was declared, and that no program explains: neither one that has an exit for it,
 -- nor one that is known to stay here with these words.
 local function of_network(call, items, found, emit)
+  local wanted = false
+  for _, item in ipairs(items) do wanted = wanted or item.kind == "network" end
+  if not wanted then return end
   for _, exit in ipairs(found) do
     if exit_who.opens_network(exit) then return end
   end
@@ -149,12 +152,8 @@ local function of_network(call, items, found, emit)
       if not known and heuristics.uses_network(command) then explained = false end
     end
   end
-  for _, item in ipairs(items) do
-    if item.kind == "network" and not explained then
-      return emit("host",
-        { target = "the network", why = "a program of the line uses the network" })
-    end
-  end
+  if explained then return end
+  emit("host", { target = "the network", why = "a program of the line uses the network" })
 end
 
 -- Settling --------------------------------------------------------------------------------------

@@ -115,8 +115,12 @@ end
 ---@return table? rule  nil when none matches
 function M.decide(list, subject, project, machine)
   if subject.class == "secrets" then return decide_secret(list, subject, project, machine) end
+  local action = subject.action
   for i = #list, 1, -1 do
-    if matches(list[i], subject, project) then return list[i] end
+    local rule = list[i]
+    local of = rule.action
+    -- Most rules are for another action.
+    if (of == action or of == "any") and matches(rule, subject, project) then return rule end
   end
   return nil
 end
