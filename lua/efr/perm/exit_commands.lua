@@ -80,7 +80,7 @@ local function device_of(call, path, emit)
   end
 end
 
--- Only a path with "dev" in it leads below /dev: in the word, or in the directory that it starts in.
+-- Only a path with "dev" in it leads below /dev: in the word, or in the directory it starts from.
 local function devices(call, cmd, emit)
   local all = find(cmd.cwd, "dev", 1, true) or find(call.machine.home, "dev", 1, true)
   local list = cmd.words
