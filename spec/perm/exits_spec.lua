@@ -294,8 +294,19 @@ describe("perm.exits", function()
     } do
       assert.equal(words, (calls.exits(line)), line)
     end
-    assert.equal("upload:reviewer", (calls.exits("git push origin x",
-      { facts = { remote_code = "clean" } })))
+    local clean = { facts = { remote_code = "clean", remotes = { origin = true } } }
+    assert.equal("upload:reviewer", (calls.exits("git push origin x", clean)))
+    assert.equal("upload:reviewer", (calls.exits("git push", clean)))
+    assert.equal("upload:reviewer", (calls.exits("git send-email x.patch", clean)))
+    assert.equal("upload:reviewer", (calls.exits("git push https://h/r x", clean)))
+    for _, line in ipairs { "git push evil x", "git send-pack evil", "git push -u evil" } do
+      local words, decision = calls.exits(line, clean)
+      assert.equal("upload:user", words, line)
+      assert.is_truthy(decision.exits[1].why:find("evil is no remote", 1, true))
+    end
+    for _, line in ipairs { "git push --repo=evil", "git push --rep evil", "git push -u ../evil x" } do
+      assert.equal("upload:user", (calls.exits(line, clean)), line)
+    end
     for _, line in ipairs { "git -C x push", "cd x; git push", "git -c a=b push", "git push ../r",
       "HOME=/tmp git push" } do
       assert.equal("upload:user", (calls.exits(line, { facts = { remote_code = "clean" } })), line)

@@ -334,6 +334,24 @@ describe("perm.git_code", function()
     assert.equal("unknown", remote())
   end)
 
+  it("names the remotes, and a directory among them that a call could have written", function()
+    local function remote() return ask("remote", { base .. "/p" }) end
+    assert.same({}, remote().remotes)
+    git("remote add origin https://h/r")
+    git("remote add there /srv/r")
+    git("config branch.x.remote there")
+    git("config branch.y.remote .")
+    machine.project_roots = { base .. "/p" }
+    assert.same({ state = "clean", remotes = { origin = true, there = true } }, remote())
+    for _, setting in ipairs { "remote.evil.url evil", "remote.there.pushurl file://" .. base .. "/p/x",
+      "branch.x.pushRemote ./evil", "remote.pushDefault /tmp/evil" } do
+      git("config " .. setting)
+      assert.equal("dirty", remote().state, setting)
+      git("config --unset " .. setting:match("^%S+"))
+      assert.equal("clean", remote().state)
+    end
+  end)
+
   it("counts the tracked files of a directory", function()
     assert.equal(1, ask("tracked", base .. "/p/d"))
     assert.equal(2, ask("tracked", base .. "/p"))

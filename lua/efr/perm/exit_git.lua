@@ -40,14 +40,19 @@ local function chooses_code(before, after, cmd)
     or words.sets(cmd.assigns, tables.REMOTE_VARIABLES)
 end
 
-local function sends(before, after, cmd, emit)
-  local remote = words.first_operand(after, CLONE_VALUES)
+local PUSH_VALUES <const> = {
+  ["-o"] = true, ["--push-option"] = true, ["--receive-pack"] = true, ["--exec"] = true,
+}
+
+local function sends(before, after, cmd, emit, sends_to)
+  local remote = words.first_operand(after, PUSH_VALUES)
   local form = remote and remote_form(remote)
   -- The repository's own code runs with the user's keys: without the fact that it is clean, and
   -- where the repository is not the one of the directory, only the user decides.
   local unknown = chooses_code(before, after, cmd) or words.has(before, "-C") or cmd.moved
-    or form == "local" or words.is_unknown(remote)
+    or form == "local" or words.is_unknown(remote) or words.any(after, { "--repo" })
   emit("upload", { target = remote and words.shown(remote) or "the remote", git_code = true,
+    remote = sends_to and form == "name" and remote or nil,
     why = "git sends commits or mail", user_only = unknown or nil })
 end
 
@@ -140,7 +145,7 @@ function M.exits(cmd, emit)
   local before, sub, after = split(cmd.args)
   if not sub then return end
   if tables.GIT_UPLOADS[sub] or words.is_unknown(sub) then
-    sends(before, after, cmd, emit)
+    sends(before, after, cmd, emit, sub ~= "send-email")
   elseif tables.GIT_HOST[sub] then
     fetches(before, after, cmd, emit, sub)
   elseif sub == "remote" and second(after, tables.GIT_REMOTE)

@@ -118,6 +118,21 @@ local function rule_for(call, exit)
   return nil
 end
 
+-- git runs its own code with the user's keys: unknown counts as writable by the sandbox. What is no
+-- remote is a directory with hooks. Gives what is to be said, or nil.
+local function runs_foreign_code(call, exit)
+  if not exit.git_code then return nil end
+  if (call.facts.remote_code or "unknown") ~= "clean" then
+    local part = call.facts.remote_part
+    return part and ("; git runs %s, which a sandboxed command can write"):format(part) or ""
+  end
+  if exit.remote and not (call.facts.remotes or {})[exit.remote] then
+    return ("; %s is no remote of the repository, so git takes it as a directory"):format(
+      exit.remote)
+  end
+  return nil
+end
+
 local function approver(call, exit, kind)
   if kind.floor then return "denied" end
   if call.settles then return "full" end
@@ -127,12 +142,9 @@ local function approver(call, exit, kind)
     return rule.effect == "deny" and "denied" or "user"
   end
   if kind.user or exit.user_only then return "user" end
-  -- git runs its own code with the user's keys: unknown counts as writable by the sandbox.
-  if exit.git_code and (call.facts.remote_code or "unknown") ~= "clean" then
-    local part = call.facts.remote_part
-    if part then
-      exit.why = ("%s; git runs %s, which a sandboxed command can write"):format(exit.why, part)
-    end
+  local why = runs_foreign_code(call, exit)
+  if why then
+    exit.why = exit.why .. why
     return "user"
   end
   local covering = always.covering(call, exit)

@@ -30,6 +30,7 @@ local DEEP_MAX <const> = 128
 ---  or unknown
 ---@field remote_code string?  the same for what git would run on the way to a remote
 ---@field remote_part string?  what a call could have written of it
+---@field remotes table<string, boolean>?  names of the repository's remotes
 ---@field programs efr.perm.ProgramFact[]?
 ---@field found table<string, true|string>?  by name: that the shell's PATH leads to no file which
 ---  may change without a question, or why not; a name that is missing is not trusted
@@ -306,6 +307,7 @@ local function add_remote_code(ports, line, item, home, facts)
   local found = places and ports.remote_code(places) or UNKNOWN_CODE
   if not facts.remote_code or found.state ~= "clean" then
     facts.remote_code, facts.remote_part = found.state, found.file
+    facts.remotes = found.remotes
   end
 end
 

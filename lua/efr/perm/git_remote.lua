@@ -76,6 +76,45 @@ local function judge_setting(ask, repository, kept, setting)
   return nil
 end
 
+-- Remotes ---------------------------------------------------------------------------------------
+
+-- The directory that an address names; nil for a host.
+local function directory_of(ask, repository, address)
+  local path = address:match("^file://[^/]*(/.*)$") or address
+  if path:find("^%a[%w+.-]*:") or path:find("^[^/]+:") then return nil end
+  return ask.expand(ask.facts, path) or file_of(repository, path)
+end
+
+local PUSHES_TO <const> = { pushdefault = true, pushremote = true, remote = true }
+
+-- What settings name: remotes, and addresses with their key; some are names of remotes.
+local function addresses_of(settings)
+  local names, addresses = {}, {}
+  for _, setting in ipairs(settings) do
+    local value = setting.entry.value or ""
+    local section, name, variable = git_keys.split(setting.entry.key)
+    local is_url = section == "remote" and (variable == "url" or variable == "pushurl")
+    if is_url then names[name] = true end
+    local is_name = (section == "remote" or section == "branch") and PUSHES_TO[variable]
+    if is_url or is_name then
+      addresses[#addresses + 1] = { value = value, key = setting.entry.key, is_name = is_name }
+    end
+  end
+  return names, addresses
+end
+
+-- The names of the remotes, and what is wrong with a directory among them.
+local function judge_remotes(ask, repository)
+  local settings = ask.settings(ask.facts, ask.run, repository)
+  local names, addresses = addresses_of(settings or {})
+  for _, address in ipairs(addresses) do
+    local is_known = address.is_name and (names[address.value] or address.value == ".")
+    local dir = not is_known and directory_of(ask, repository, address.value)
+    if dir and is_writable(ask, dir) then return names, ask.dirty(dir, address.key) end
+  end
+  return names, nil
+end
+
 -- Where the hooks are, as the settings say.
 local function hooks_dir(ask, repository, settings)
   local dir = repository.common .. "/hooks"
@@ -138,18 +177,23 @@ end
 ---Whether git's own code in these directories could have been written by a call.
 ---@param ask table  what efr.perm.git_code gives: places and its functions
 ---@param dirs string[]
----@return { state: string, file: string?, key: string? }
+---@return { state: string, file: string?, key: string?, remotes: table<string, boolean>? }
+---remotes: their names, where everything is clean and there is one directory
 function M.judge(ask, dirs)
   if #dirs == 0 or not ask.is_plain then return UNKNOWN end
   local doubt = ask.program and ask.program("ssh").doubt
   if doubt then return ask.dirty("ssh", doubt) end
+  local remotes
   for _, dir in ipairs(dirs) do
     local repository = ask.repository(ask.fs, dir)
     if not repository then return UNKNOWN end
     local found = judge(ask, repository, 1)
     if found.state ~= "clean" then return found end
+    local names, dirty = judge_remotes(ask, repository)
+    if dirty then return dirty end
+    remotes = names
   end
-  return CLEAN
+  return { state = "clean", remotes = #dirs == 1 and remotes or nil }
 end
 
 return M
