@@ -121,6 +121,7 @@ describe("config.edit", function()
     assert.equal("line 1 column 5: a value is expected, not the end of the line",
       refused("EFR_CONFIG", "k = \n", "k", 1))
     assert.equal("s is no table", refused("EFR_LAYOUT", "s = 1\n", "s.k", 1))
+    assert.equal("s is no table", refused("EFR_LAYOUT", "s = 1979-05-27\n", "s.k", 1))
     assert.equal("s.k is a table; use an editor", refused("EFR_LAYOUT", "[s.k]\na = 1\n", "s.k", 1))
     assert.is_nil(edit.unset("[s.k]\na = 1\n", "s.k"))
   end)

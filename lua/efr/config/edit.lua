@@ -53,7 +53,9 @@ local function open(text, name)
   local section = root
   for i = 1, #self.parts - 1 do
     section = section and section[self.parts[i]]
-    if section ~= nil and (type(section) ~= "table" or toml.is_array(section)) then
+    local plain = type(section) ~= "table" or toml.is_array(section)
+      or not document.where[section] -- a date is a table of the reader's
+    if section ~= nil and plain then
       return refuse("%s is no table", table.concat(self.parts, ".", 1, i))
     end
   end
