@@ -61,14 +61,37 @@ describe("store.snapshot_collect", function()
     assert.same({}, w.errors)
   end)
 
-  it("packs a store with many objects", function()
-    w.shell("mkdir d; i=0; while [ $i -lt 2100 ]; do echo $i > d/$i; i=$((i+1)); done")
-    w.call("t1", "echo 1 > a; rm d/7")
+  it("keeps a store below its size, also where packs hold what nobody names", function()
+    w.settings["snapshot.max_gib"] = 10 / 1024
+    for i = 1, 6 do w.call("t" .. i, "head -c 3000000 /dev/urandom > a") end
     collect()
-    assert.same({}, w.errors)
-    assert.truthy(io.popen(("ls '%s'/data/snapshots/*.git/objects/pack"):format(w.base)):read("a")
-      :find("%.pack"))
+    local left = #turns()
+    assert.is_true(left == 2 or left == 3, left)
+    -- All lie in packs, and are older than an hour.
+    w.shell("cd data/snapshots/*.git; git repack -q -a -d; "
+      .. "find objects -type f -exec touch -d '2 hours ago' {} +", w.base)
+    for i = 7, 8 do w.call("t" .. i, "head -c 3000000 /dev/urandom > a") end
+    collect()
+    local pipe <close> = assert(io.popen(("du -sk '%s'/data/snapshots"):format(w.base)))
+    assert.is_true(tonumber(pipe:read("a"):match("%d+")) < 11 * 1024)
+    assert.equal("t8", turns()[1])
     assert(w.undo())
-    assert.equal("file 644 7\n", w.look()["d/7"])
+    assert.same({}, w.errors)
+  end)
+
+  it("makes one pack of many", function()
+    local function packs()
+      local pipe <close> = assert(io.popen(
+        ("ls '%s'/data/snapshots/*.git/objects/pack | grep -c pack$"):format(w.base)))
+      return tonumber(pipe:read("a"))
+    end
+    w.shell("mkdir d; i=0; while [ $i -lt 110 ]; do echo $i > d/$i; i=$((i+1)); done")
+    for i = 1, 9 do w.call("t" .. i, ("for f in d/*; do echo %d.$f > $f; done"):format(i)) end
+    assert.equal(10, packs())
+    collect()
+    assert.equal(1, packs())
+    assert(w.undo())
+    assert.equal("file 644 8.d/7\n", w.look()["d/7"])
+    assert.same({}, w.errors)
   end)
 end)

@@ -2,16 +2,20 @@
 -- Must not know: what a snapshot is used for. Runs in efrd; run waits, in a task.
 --
 -- Policy: what a row or an undo names is kept by a reference of its own; everything else goes when
--- it is an hour old. A root whose store is too large loses its oldest turns. The store of a root
--- that no row names goes whole.
+-- it is an hour old: loose objects in each run, packed ones when there are many packs, for then
+-- everything is written anew. A root whose store is too large loses its oldest turns, and what
+-- nobody names at once. The store of a root that no row names goes whole.
 
 local M = {}
 
 local DAY_US <const> = 86400 * 1000000
 local GIB_KIB <const> = 1024 * 1024
 local LOOSE_MAX <const> = 2000 -- objects; above it they are packed
-local ROUNDS <const> = 64 -- turns that one run takes from a store that is too large
-local EXPIRE <const> = "--expire=1.hour.ago"
+local PACKS_MAX <const> = 8
+local REPACK_MS <const> = 600000
+local ROUNDS <const> = 16 -- of one run; each takes a quarter of the turns of a store too large
+local SHARE <const> = 4
+local AN_HOUR <const> = "1.hour.ago"
 
 local TOO_MANY <const> = [[
 DELETE FROM snapshot_spans WHERE state <> 'open' AND turn_id IN (SELECT turn_id FROM (
@@ -24,8 +28,8 @@ local REFS <const> = "DELETE FROM snapshot_refs WHERE created_at < ?"
 local RUNS <const> = "DELETE FROM runs WHERE NOT EXISTS (SELECT 1 FROM snapshot_spans s"
   .. " WHERE s.turn_id = runs.id) AND NOT EXISTS (SELECT 1 FROM snapshot_refs f"
   .. " WHERE f.turn_id = runs.id)"
-local OLDEST <const> = "SELECT turn_id FROM snapshot_spans WHERE root = ? AND state <> 'open'"
-  .. " GROUP BY turn_id ORDER BY max(id) LIMIT 1"
+local BY_AGE <const> = "SELECT turn_id FROM snapshot_spans WHERE root = ? AND state <> 'open'"
+  .. " GROUP BY turn_id ORDER BY max(id)"
 local FORGET <const> = "DELETE FROM snapshot_spans WHERE root = ? AND turn_id = ?"
 
 -- Rows --------------------------------------------------------------------------------------------
@@ -90,26 +94,52 @@ local function set_refs(store, trees)
   return out and true, err, code
 end
 
--- How many loose objects there are, and the size of all in KiB.
+-- How many loose objects and packs there are, and the size of all in KiB.
 local function measure(store)
   local out, err, code = store:command({ "count-objects", "-v" })
   if not out then return nil, err, code end
   local function number(name) return tonumber(out:match(name .. ": (%d+)")) or 0 end
-  return number("count"), number("size") + number("size%-pack")
+  return { loose = number("count"), packs = number("packs"),
+    size = number("size") + number("size%-pack") }
 end
 
-local function shrink(store, trees)
+-- Long files are copied, not compared with each other.
+local REPACK <const> = { "-c", "core.bigFileThreshold=4m", "-c", "pack.threads=1", "repack", "-d",
+  "-q" }
+
+local function repack(store, ...)
+  local args = table.move(REPACK, 1, #REPACK, 1, {})
+  for _, arg in ipairs({ ... }) do args[#args + 1] = arg end
+  return store:command(args, nil, REPACK_MS)
+end
+
+-- Writes all packs anew, without what nobody names and is older than some time.
+local function repack_all(store, age)
+  local ok, err, code = repack(store, "-A", "--unpack-unreachable=" .. age)
+  if ok then ok, err, code = store:command({ "prune", "--expire=" .. age }) end
+  return ok, err, code
+end
+
+-- Returns the size of the store.
+local function shrink(store, trees, max_kib)
   local ok, err, code = set_refs(store, trees)
-  if ok then ok, err, code = store:command({ "prune", EXPIRE }) end
+  if ok then ok, err, code = store:command({ "prune", "--expire=" .. AN_HOUR }) end
   if not ok then return nil, err, code end
-  local loose, size = measure(store)
-  if loose and loose > LOOSE_MAX then
-    ok, err, code = store:command({ "repack", "-d", "-q" })
-    if not ok then return nil, err, code end
-    loose, size = measure(store)
+  local now
+  now, err, code = measure(store)
+  if not now then return nil, err, code end
+  if now.size > max_kib then
+    ok, err, code = repack_all(store, "now")
+  elseif now.packs > PACKS_MAX then
+    ok, err, code = repack_all(store, AN_HOUR)
+  elseif now.loose > LOOSE_MAX then
+    ok, err, code = repack(store)
+  else
+    return now.size
   end
-  if not loose then return nil, size end
-  return size
+  if ok then now, err, code = measure(store) end
+  if not ok or not now then return nil, err, code end
+  return now.size
 end
 
 -- Objects that were kept for references of turns and undos that are gone.
@@ -133,12 +163,18 @@ local function collect_root(self, root, max_kib)
     all, err, code = wanted(self)
     if not all then return nil, err, code end
     local size
-    size, err, code = shrink(root.store, all[path] or {})
+    size, err, code = shrink(root.store, all[path] or {}, max_kib)
     if not size then return nil, err, code end
     if size <= max_kib then return true end
-    local oldest = self.db:read(OLDEST, { path })
-    if not oldest or not oldest[1] then return true end
-    ok, err, code = self:write({ { FORGET, { path, oldest[1].turn_id } } })
+    local oldest
+    oldest, err, code = self.db:read(BY_AGE, { path })
+    if not oldest then return nil, err, code end
+    if #oldest == 0 then return true end
+    local rows = {}
+    for i = 1, (#oldest + SHARE - 1) // SHARE do
+      rows[i] = { FORGET, { path, oldest[i].turn_id } }
+    end
+    ok, err, code = self:write(rows)
     if not ok then return nil, err, code end
   end
   return true

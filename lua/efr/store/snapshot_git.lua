@@ -330,11 +330,12 @@ end
 ---Runs a command of the collector.
 ---@param args string[]
 ---@param stdin string?
+---@param timeout_ms integer?
 ---@return string? out
 ---@return string? err
 ---@return string? code
-function Store:command(args, stdin)
-  return run(self, args, { stdin = stdin })
+function Store:command(args, stdin, timeout_ms)
+  return run(self, args, { stdin = stdin, timeout_ms = timeout_ms })
 end
 
 ---Which of some paths the rules of the tree leave out, judged without the project's repository.
