@@ -52,6 +52,12 @@ local function write_plain(self, path, bytes)
   return true
 end
 
+local function name_of(args)
+  local at = 1
+  while args[at] == "-c" do at = at + 2 end
+  return args[at]
+end
+
 -- Runs one command. A status other than 0 is a failure, but for those that the caller takes.
 local function run(self, args, opts)
   opts = opts or {}
@@ -60,10 +66,10 @@ local function run(self, args, opts)
     env = { GIT_DIR = self.dir, GIT_WORK_TREE = opts.work_tree },
     timeout_ms = opts.timeout_ms or RUN_MS, max_bytes = opts.max_bytes,
   }
-  if not found then return nil, ("git %s: %s"):format(args[1], err), code end
+  if not found then return nil, ("git %s: %s"):format(name_of(args), err), code end
   if found.code ~= 0 and not (opts.take and opts.take[found.code]) then
     local words = found.err:match("[^\n]+") or ("status %d"):format(found.code)
-    return nil, ("git %s: %s"):format(args[1], words), "EFR_GIT_FAILED", found
+    return nil, ("git %s: %s"):format(name_of(args), words), "EFR_GIT_FAILED", found
   end
   return found.out, nil, nil, found
 end
