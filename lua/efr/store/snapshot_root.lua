@@ -275,6 +275,12 @@ local function snapshot(self)
   return tree
 end
 
+-- A store that lost something, by a crash of the machine, is filled again.
+local function is_worth_another(base, err, code)
+  return base and code == "EFR_GIT_FAILED" and not err:find(" space", 1, true)
+    and not err:find("diskspace", 1, true)
+end
+
 local function take(self, may_skip)
   if too_big(self) then
     return nil, self.path .. " has more files than snapshot.max_files", "EFR_NOT_COVERED"
@@ -286,6 +292,7 @@ local function take(self, may_skip)
     return self.tree_id
   end
   self.skipped = false
+  local base = self.tree_id
   local tree
   tree, err, code = snapshot(self)
   if tree then return tree end
@@ -293,6 +300,8 @@ local function take(self, may_skip)
   if code == TOO_MANY then
     self.too_many_us = self.ports.sys.mono_us()
     return nil, self.path .. " has more files than snapshot.max_files", "EFR_NOT_COVERED"
+  elseif is_worth_another(base, err, code) then
+    return take(self, false)
   end
   return nil, ("snapshot of %s: %s"):format(self.path, err), code
 end
