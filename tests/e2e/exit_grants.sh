@@ -44,9 +44,9 @@ efr status >/dev/null
 opens() {
     ask allow "$2"
     # shellcheck disable=SC2086
-    equals "$(value 'sorted(x[5:] for x in o["events"][-1]["output"].split("\n") if x.startswith("open "))')" \
+    equals "$(value 'sorted(x[5:] for x in e["tool_call_completed"]["output"].split("\n") if x.startswith("open "))')" \
         "$(python3 -c 'import sys; print(sorted(sys.argv[1:]))' project $1)" "$2"
-    value 'len([x for x in o["events"][-1]["output"].split("\n") if x.startswith("closed ")])' >"$T/closed"
+    value 'len([x for x in e["tool_call_completed"]["output"].split("\n") if x.startswith("closed ")])' >"$T/closed"
     [[ $(<"$T/closed") -ge 10 ]] || fail "only $(<"$T/closed") things were closed"
     say "$(<"$T/closed") stay closed beside: ${1:-nothing}"
     rm -f ~/notes/new ~/new

@@ -61,8 +61,8 @@ type_line ', cp /etc/hostname ~/notes/sub/host'
 see 'y allow'
 keys y
 see 'changed 1 file in ~; efr undo reverts this turn'
-efr undo --yes >/dev/null
-efr undo --yes >/dev/null
+efr undo --yes >/dev/null 2>&1
+efr undo --yes >/dev/null 2>&1
 cmp ~/.zshrc "$T/zshrc" || fail 'the floor file did not come back after the second turn'
 
 # Changed since by the user: undo does not overwrite it.
