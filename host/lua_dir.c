@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -275,6 +276,22 @@ static int dir_readlink_(lua_State *L)
     return 1;
 }
 
+/* dir:xattr(name) -> value, of the directory itself */
+static int dir_xattr_(lua_State *L)
+{
+    lua_settop(L, 2);
+    struct ldir *self = check_dir(L, 1);
+    const char *name = luax_check_path(L, 2);
+    if (self->fd < 0)
+        return luax_push_closed(L);
+    char value[256];
+    ssize_t n = fgetxattr(self->fd, name, value, sizeof(value));
+    if (n < 0)
+        return push_failure(L, "read attribute", name);
+    lua_pushlstring(L, value, (size_t)n);
+    return 1;
+}
+
 /* dir:symlink(target, name) */
 static int dir_symlink_(lua_State *L)
 {
@@ -382,6 +399,7 @@ static const luaL_Reg methods[] = {
     {"rmdir", dir_rmdir_},
     {"stat", dir_stat_},
     {"symlink", dir_symlink_},
+    {"xattr", dir_xattr_},
     {NULL, NULL},
 };
 

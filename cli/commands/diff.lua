@@ -14,8 +14,6 @@ function M.add(parser)
   parser:flag("--stat", "the files only")
 end
 
-local LINE_ROLE <const> = { ["+"] = "add", ["-"] = "remove", ["@"] = "hunk" }
-
 -- On a terminal in colours; into a pipe as it is, for git apply.
 local function print_diff(env, text)
   if not env:is_tty(1) then
@@ -23,14 +21,9 @@ local function print_diff(env, text)
     return
   end
   local style = screen.style(env, 1)
-  local in_hunk, lines = false, {}
-  for line in text:gmatch("([^\n]*)\n") do
-    if line:sub(1, 5) == "diff " then
-      in_hunk = false
-    end
-    in_hunk = in_hunk or line:sub(1, 2) == "@@"
-    local role = in_hunk and LINE_ROLE[line:sub(1, 1)] or not in_hunk and "muted" or nil
-    lines[#lines + 1] = style:row({ { rows.safe(line), role } }) .. "\n"
+  local lines = {}
+  for i, row in ipairs(changes.whole_rows(text)) do
+    lines[i] = style:row(row) .. "\n"
   end
   env:out(table.concat(lines))
 end

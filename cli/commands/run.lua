@@ -25,6 +25,9 @@ function M.add(parser)
     :argname("NAME[=VALUE]"):count("*")
   parser:option("--cache", "what becomes of writes in caches of tools")
     :choices({ "tmp", "overlay", "readonly" })
+  parser:flag("--dry", "change nothing yet: show at the end what it would change, and ask")
+  parser:flag("--yes", "with --dry: keep the changes without a question")
+  parser:flag("--no", "with --dry: only show them")
   parser:option("--timeout", "end the command after a time: 90, 90s, 5m, 1h"):argname("TIME")
   parser:argument("command", "the command and its arguments"):args("+")
 end
@@ -219,6 +222,7 @@ local function ask_daemon(env, link, args, cwd, write)
     cwd = cwd,
     write = write,
     read_only = args.ro or nil,
+    dry = args.dry or nil,
     env = env.ports.json.array(args.env or {}),
     cache = args.cache,
     hosts = env.ports.json.array({}),
@@ -272,8 +276,35 @@ local function limit_of(word)
   return ms
 end
 
-function M.run(args, env)
+-- What the launcher left is taken and told.
+local function finish(env, link, args, run, ended, exit)
+  local result, message = link:call("run.end", { run_id = run.run_id, exit_code = exit })
+  if not result then
+    env:warn("the run was not recorded: " .. message)
+  elseif args.dry then
+    local answers = { yes = args.yes, no = args.no or ended.signal ~= nil }
+    require("efr.cli.dry").finish(env, link, run.run_id, result, answers)
+  else
+    print_end(env, result)
+    local sandbox = type(result.sandbox) == "table" and result.sandbox
+    if sandbox and (result.surface_files or sandbox.surface_changes) then
+      require("efr.cli.surface").run(env, link, run.run_id, result)
+    end
+  end
+end
+
+-- What is asked for must fit together.
+local function check(args, env)
   local limit_ms, message, code = limit_of(args.timeout)
+  if not message and (args.dry or args.yes or args.no) then
+    message = require("efr.cli.dry").refusal(env, args)
+    code = message and "EFR_USAGE"
+  end
+  return limit_ms, message, code
+end
+
+function M.run(args, env)
+  local limit_ms, message, code = check(args, env)
   if message then
     return nil, message, code
   end
@@ -299,17 +330,7 @@ function M.run(args, env)
     env:warn("the command was ended after " .. args.timeout:gsub("^%d+$", "%0s"))
     exit = TIMED_OUT
   end
-  local result
-  result, message = link:call("run.end", { run_id = run.run_id, exit_code = exit })
-  if result then
-    print_end(env, result)
-    local sandbox = type(result.sandbox) == "table" and result.sandbox
-    if sandbox and (result.surface_files or sandbox.surface_changes) then
-      require("efr.cli.surface").run(env, link, run.run_id, result)
-    end
-  else
-    env:warn("the run was not recorded: " .. message)
-  end
+  finish(env, link, args, run, ended, exit)
   link:close()
   return ended.signal and 128 + ended.signal or exit
 end

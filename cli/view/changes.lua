@@ -104,6 +104,21 @@ end
 
 local LINE_ROLE <const> = { ["+"] = "add", ["-"] = "remove", ["@"] = "hunk" }
 
+--- The rows of a whole diff, file headers too.
+--- @return table[] rows
+function M.whole_rows(diff)
+  local in_hunk, out = false, {}
+  for line in diff:gmatch("([^\n]*)\n") do
+    if line:sub(1, 5) == "diff " then
+      in_hunk = false
+    end
+    in_hunk = in_hunk or line:sub(1, 2) == "@@"
+    local role = in_hunk and LINE_ROLE[line:sub(1, 1)] or not in_hunk and "muted" or nil
+    out[#out + 1] = { { rows.safe(line), role } }
+  end
+  return out
+end
+
 -- How many old and new lines the hunk of this header holds; nil: no hunk header.
 local function hunk_size(line)
   local old, new = line:match("^@@ %-%d+(,?%d*) %+%d+(,?%d*) @@")

@@ -84,6 +84,13 @@ function Dir:mkdir(name, mode) end
 ---@return string? code
 function Dir:symlink(target, name) end
 
+---An extended attribute of the directory itself, at most 256 bytes. Without one: ENODATA.
+---@param name string
+---@return string? value
+---@return string? err
+---@return string? code
+function Dir:xattr(name) end
+
 ---Moves an entry; a link is moved itself, an entry that is there already is EEXIST.
 ---@param name string
 ---@param other efr.Dir

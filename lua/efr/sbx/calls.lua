@@ -181,6 +181,7 @@ end
 ---@field spare_cache string?  in place of sandbox.caches when none of them exists
 ---@field cache_mode string?  "tmp", "overlay" or "readonly", in place of sandbox.cache_mode
 ---@field read_only boolean?  neither projects nor sandbox.write_roots can be written
+---@field dry boolean?  what it may write is an overlay; the caller does something with the layers
 ---@field only_own boolean?  nothing of the projects is looked at (the probe)
 
 ---Whether every place that a contained call is made of answers, without a wait of the loop for a
@@ -469,8 +470,8 @@ end
 function M.new(app, opts)
   local home = app.env.HOME or app.ports.sys.user_info().home
   return setmetatable({
-    app = app, home = home, searched = {}, runs = {}, live = {}, refused = {}, probes = 0,
-    wanted = 0, state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
+    app = app, home = home, searched = {}, runs = {}, dry_runs = {}, live = {}, refused = {},
+    probes = 0, wanted = 0, state = state_of.new(app.ports, app.paths.runtime), inside_cwds = {},
     launcher = launcher_of.new(app, opts),
     reach = app.reach or reach.new(app.ports),
     hidden = hidden.new(app.ports, app.paths.state .. "/hidden-files"),

@@ -325,7 +325,7 @@ function M.spec(self, opts, nonce, assets)
     keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     env_pass = opts.env_pass, env_set = opts.env_set, grants = opts.grants,
-    offline_hints = config:get("sandbox.offline_hints"), limits = limits_of(config),
+    dry = opts.dry, offline_hints = config:get("sandbox.offline_hints"), limits = limits_of(config),
     bwrap = bwrap, homes = uid == 0 and all_homes(fs) or nil,
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,

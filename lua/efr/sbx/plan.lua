@@ -20,6 +20,7 @@ local M = {}
 M.VERSION = "1"
 M.MAX_BYTES = 1024 * 1024
 local MAX_PATH <const> = 4095
+local NAME_MAX <const> = 255
 local OWN_TREES <const> = { "/dev", "/proc" }
 local OWN <const> = { mask = true, private = true, runtime = true }
 local OPTIONAL <const> = { "bwrap", "assets", "replay" }
@@ -63,6 +64,7 @@ local RANK <const> = {
 ---@field layers_name string?  of this call, for layers that memory cannot hold
 ---@field hidden_files string[]?  of projects, for their names
 ---@field hidden_roots table<string, boolean>?  where they were searched
+---@field dry boolean?  the roots are overlays with kept layers
 ---@field grants efr.sbx.Grant[]?  of this call
 ---@field limits {processes: integer?, file_bytes: integer?, open_files: integer?}?
 ---@field bwrap string?  the bubblewrap that builds the call
@@ -172,6 +174,29 @@ local function collect_parts(spec)
   return { masks = masks, roots = roots, floors = floors, back = back, overlays = overlays }
 end
 
+-- The root as a mount. In a dry run it is an overlay, and what lies in another root needs none.
+local function root_mount(spec, roots, root)
+  if not spec.dry then
+    return { kind = root.name == "grant" and "grant" or "root", path = root.path, name = root.name }
+  end
+  for _, other in ipairs(roots) do
+    if paths.below(root.path, other.path) then return nil end
+  end
+  return { kind = "overlay", path = root.path, name = root.name, layer = caches.name(root.path),
+    dry = true }
+end
+
+-- Nothing real is writable in a dry run.
+local function check_dry(spec, mounts)
+  for _, mount in ipairs(spec.dry and mounts or {}) do
+    local is_real = mount.kind == "root" or mount.kind == "pin" or mount.kind == "grant"
+    if is_real or mount.dry and #mount.layer > NAME_MAX then
+      return nil, ("%s cannot be an overlay, so it cannot be part of a dry run"):format(mount.path)
+    end
+  end
+  return true
+end
+
 local function collect_mounts(spec)
   local parts, err = collect_parts(spec)
   if not parts then return nil, err end
@@ -186,8 +211,9 @@ local function collect_mounts(spec)
     end
   end
   for _, root in ipairs(parts.roots) do
-    local kind = root.name == "grant" and "grant" or "root"
-    mounts[#mounts + 1] = { kind = kind, path = root.path, name = root.name }
+    local mount = root_mount(spec, parts.roots, root)
+    mounts[#mounts + 1] = mount
+    if mount and mount.dry then parts.overlays[#parts.overlays + 1] = mount end
     writable[root.path] = true
   end
   for _, path in ipairs(parts.back) do
@@ -195,10 +221,19 @@ local function collect_mounts(spec)
       mounts[#mounts + 1] = { kind = "floor", path = path, back = true }
     end
   end
-  table.move(parts.overlays, 1, #parts.overlays, #mounts + 1, mounts)
+  for _, overlay in ipairs(parts.overlays) do
+    if not overlay.dry then mounts[#mounts + 1] = overlay end
+  end
   table.move(spec.granted.mounts, 1, #spec.granted.mounts, #mounts + 1, mounts)
-  table.move(parts.floors, 1, #parts.floors, #mounts + 1, mounts)
-  return M.sort(without_masked(mounts, parts.masks)), nil, parts.overlays
+  for _, floor in ipairs(parts.floors) do
+    -- A pin shows the real directory, writable: in an overlay nothing needs it.
+    if not (spec.dry and floor.kind == "pin") then mounts[#mounts + 1] = floor end
+  end
+  mounts = M.sort(without_masked(mounts, parts.masks))
+  local ok
+  ok, err = check_dry(spec, mounts)
+  if not ok then return nil, err end
+  return mounts, nil, parts.overlays
 end
 
 local function check_paths(spec, mounts)

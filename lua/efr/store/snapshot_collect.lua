@@ -51,7 +51,7 @@ local function wanted(self)
     out[root][tree] = true
   end
   local rows, err, code = self.db:read("SELECT root, tree_before, tree_after FROM snapshot_spans"
-    .. " WHERE state <> 'uncovered'", {})
+    .. " WHERE state <> 'uncovered' OR tree_before IS NOT NULL", {})
   if not rows then return nil, err, code end
   for _, row in ipairs(rows) do
     out[row.root] = out[row.root] or {}

@@ -317,4 +317,8 @@ end
 
 M.alone = Root.alone
 
+---For the layer of a root (snapshot_layer), with a walk of its own: what lies there, its content as
+---a stream, and which folders are asked about.
+M.find_changes, M.feed, M.FOLDERS = find_changes, feed, FOLDERS
+
 return M

@@ -9,7 +9,7 @@
 
 local apply_of = require "efr.undo.apply"
 local async = require "efr.util.async"
-local exact = require "efr.util.exact"
+local journal = require "efr.undo.journal"
 local list = require "efr.util.list"
 local plan = require "efr.undo.plan"
 local refs = require "efr.undo.refs"
@@ -17,13 +17,8 @@ local turns = require "efr.undo.turns"
 
 local M = {}
 
-local HALF_DONE <const> = "SELECT * FROM undos WHERE status IN ('open', 'stopped')"
-  .. " ORDER BY created_at, id LIMIT 1"
 local NEXT_TREE <const> = "SELECT tree_before FROM snapshot_spans WHERE root = ? AND id > ?"
   .. " AND tree_before IS NOT NULL ORDER BY id LIMIT 1"
-local INSERT <const> = "INSERT INTO undos (id, turn_id, conversation_id, redo, status, entries,"
-  .. " created_at) VALUES (?, ?, ?, ?, 'open', ?, ?)"
-local FINISH <const> = "UPDATE undos SET status = ?, entries = ?, finished_at = ? WHERE id = ?"
 
 local Undo = {}
 Undo.__index = Undo
@@ -187,77 +182,6 @@ local function check_rows(rows)
   return true
 end
 
--- The journal -------------------------------------------------------------------------------------
-
-local function encode(self, entries)
-  return assert(self.app.ports.json.encode(
-    exact.clean(self.app.ports.json.array(entries), self.app.ports.text), { sort = true }))
-end
-
-local function decode(self, text)
-  return exact.restore(assert(self.app.ports.json.decode(text)))
-end
-
--- The half-done undo, or nil.
-local function half_done(self)
-  local rows, err, code = self.app.db:read(HALF_DONE, {})
-  if not rows then return nil, err, code end
-  local row = rows[1]
-  if row then row.entries = decode(self, row.entries) end
-  return row
-end
-
-local function counts_of(entries)
-  local out = { restored = 0, trashed = 0, skipped = {}, refs = {} }
-  for _, entry in ipairs(entries) do
-    if entry.result == "done" and entry.ref then
-      out.refs[#out.refs + 1] = entry.path
-    elseif entry.result == "done" and not entry.is_dir then
-      local key = entry.action == "trash" and "trashed" or "restored"
-      out[key] = out[key] + 1
-    elseif entry.result == "skip" or entry.action == "skip" then
-      out.skipped[#out.skipped + 1] = entry.root .. "/" .. entry.path
-    end
-  end
-  return out
-end
-
--- A repeat of the command gets the answer of the first, and undoes nothing more.
-local function receipt_of(undo, counts)
-  if not undo.command_id then return nil end
-  return { command_id = undo.command_id, method = "turn.undo", result = {
-    turn_id = undo.turn_id, undo_id = undo.id, restored = counts.restored,
-    trashed = counts.trashed, skipped = counts.skipped, refs = counts.refs,
-  } }
-end
-
-local function record_end(self, undo, stopped)
-  local counts, array = counts_of(undo.entries), self.app.ports.json.array
-  local wrote = counts.restored + counts.trashed + #counts.refs > 0
-  local null = self.app.ports.store.null
-  local status = stopped and "stopped" or "done"
-  local finish = { sql = FINISH, params = { status, encode(self, undo.entries),
-    self.app.ports.sys.now_us(), undo.id } }
-  if stopped and not wrote then
-    finish = { sql = "DELETE FROM undos WHERE id = ?", params = { undo.id } }
-  end
-  local ok, err = self.app.store:append {
-    durable = true, guards = { finish }, receipt = receipt_of(undo, counts),
-    events = { {
-      kind = "turn_undone", conversation_id = undo.conversation_id ~= null and undo.conversation_id
-        or nil, turn_id = undo.turn_id, undo_id = undo.id, redo = undo.redo == 1,
-      restored = counts.restored, trashed = counts.trashed, skipped = array(counts.skipped),
-      refs = array(counts.refs), stopped = stopped or nil,
-    } },
-  }
-  if not ok then
-    self.log:error("undo %s: no event tells of it: %s", undo.id, err)
-    ok, err = self.app.snapshots:write({ { finish.sql, finish.params } }, true)
-  end
-  if not ok then self.log:error("undo %s: its end is not recorded: %s", undo.id, err) end
-  return counts
-end
-
 -- Carrying out ------------------------------------------------------------------------------------
 
 -- Blobs by hash: those of the next entries at once, the rest when they are asked for.
@@ -304,17 +228,14 @@ local function carry_out(self, undo, again)
   ok, failed = run:run(plan.steps(undo.entries), again)
   if ok then ok, failed = refs.carry_out(self.app, undo) end
   local stopped = not ok and failed or nil
-  local counts = record_end(self, undo, stopped)
+  local counts = journal.finish(self.app, undo, stopped, self.log)
   counts.trash, counts.stopped, counts.undo_id = real, stopped, undo.id
   counts.turn_id, counts.redo = undo.turn_id, undo.redo == 1
   return counts
 end
 
 local function start(self, undo)
-  local ok, err, code = self.app.snapshots:write({ { INSERT, {
-    undo.id, undo.turn_id, undo.conversation_id or self.app.ports.store.null, undo.redo,
-    encode(self, undo.entries), self.app.ports.sys.now_us(),
-  } } }, true)
+  local ok, err, code = journal.begin(self.app, undo)
   if not ok then return nil, err, code end
   return carry_out(self, undo, false)
 end
@@ -352,7 +273,7 @@ local function find_undo(self, where)
     local mine = not where.conversation_id or row.conversation_id == where.conversation_id
       or row.conversation_id == nil and turns.touches(self, row.turn_id, where.cwd)
     if mine and (not where.turn_id or row.turn_id == where.turn_id) then
-      row.entries = decode(self, row.entries)
+      row.entries = journal.decode(self.app, row.entries)
       return row
     end
   end
@@ -421,7 +342,7 @@ function Undo:plan(where)
   local ok, err, code = enabled(self)
   if not ok then return nil, err, code end
   local half
-  half, err, code = half_done(self)
+  half, err, code = journal.half_done(self.app)
   if half then
     return { turn_id = half.turn_id, entries = half.entries, continues = true }
   elseif err then
@@ -439,7 +360,7 @@ function Undo:plan(where)
 end
 
 local function apply(self, where)
-  local half, err, code = half_done(self)
+  local half, err, code = journal.half_done(self.app)
   if half then return complete(self, half) end
   if err then return nil, err, code end
   local job

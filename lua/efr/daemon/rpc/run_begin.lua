@@ -5,6 +5,7 @@
 -- The user is the approver: what may be written is a grant of this call; masks and floors hold.
 
 local environment = require "efr.sbx.environment"
+local run_dry = require "efr.daemon.run_dry"
 local run_snapshot = require "efr.daemon.run_snapshot"
 local run_surface = require "efr.daemon.run_surface"
 
@@ -13,12 +14,16 @@ local MAX_ARGUMENT <const> = 131072
 local VARIABLE <const> = "^[%a_][%w_]*$"
 local CONVERSATION <const> = "run" -- one private /tmp for all of them
 
-local function write_grants(app, list)
+local function write_grants(app, params)
   local out = {}
-  for i, path in ipairs(list or {}) do
+  for i, path in ipairs(params.write or {}) do
     local real, err = app.ports.fs.realpath(path)
     if not real then
       return nil, ("write root %s: %s"):format(path, err), "invalid"
+    end
+    local info = params.dry and app.ports.fs.lstat(real)
+    if info and info.type ~= "dir" then
+      return nil, path .. " is no directory: a dry run has overlays of directories only", "invalid"
     end
     out[i] = { kind = "write", path = real }
   end
@@ -58,7 +63,7 @@ local function read(app, session, params)
   end
   local code
   local wanted = { cwd = cwd, project = app.projects:containing(cwd), argv = params.argv }
-  wanted.grants, err, code = write_grants(app, params.write)
+  wanted.grants, err, code = write_grants(app, params)
   if not wanted.grants then
     return nil, err, code
   end
@@ -74,15 +79,35 @@ local function read(app, session, params)
   return wanted
 end
 
+-- What has to be known of the files before the command runs.
+local function begin(app, session, call, params, opts)
+  local ok, err
+  if params.dry then
+    ok, err = run_dry.begin(app, session, call, opts)
+    return ok, err
+  end
+  ok, err = run_snapshot.begin(app, session, call, opts)
+  if ok then
+    run_surface.begin(app, session, call, {
+      conversation_id = CONVERSATION, run_id = opts.run_id, cwd = opts.cwd,
+    })
+  end
+  return ok, err
+end
+
 local function handler(app, session, params)
   local wanted, err, code = read(app, session, params)
   if not wanted then
     return nil, err, code
   end
+  if params.dry and not (app.snapshots:enabled() and app.config:get("undo.enabled")) then
+    return nil, "a dry run needs snapshot.enabled and undo.enabled", "invalid"
+  end
   local run_id = app.ports.sys.uuid7()
   local call
   call, err = app.sandbox:prepare({
-    conversation_id = CONVERSATION, call_id = run_id, argv = params.argv, cwd = wanted.cwd,
+    conversation_id = params.dry and run_dry.conversation(run_id) or CONVERSATION,
+    dry = params.dry, call_id = run_id, argv = params.argv, cwd = wanted.cwd,
     project_root = wanted.project_root, launch = "contained", grants = wanted.grants,
     read_only = params.read_only, cache_mode = params.cache, env_pass = wanted.env.pass,
     env_set = wanted.env.set,
@@ -91,7 +116,7 @@ local function handler(app, session, params)
     return nil, err, "conflict"
   end
   local covered
-  covered, err = run_snapshot.begin(app, session, call, {
+  covered, err = begin(app, session, call, params, {
     run_id = run_id, argv = params.argv, cwd = wanted.cwd, grants = wanted.grants,
     project_root = not params.read_only and wanted.project_root or nil,
   })
@@ -99,9 +124,6 @@ local function handler(app, session, params)
     call:cleanup()
     return nil, err, "conflict"
   end
-  run_surface.begin(app, session, call, {
-    conversation_id = CONVERSATION, run_id = run_id, cwd = wanted.cwd,
-  })
   app.sandbox.runs[run_id] = call
   return {
     run_id = run_id, call_dir = call.dir, launcher = call.launcher,
@@ -121,6 +143,7 @@ return {
       type = "list", max = 64, items = { type = "string", min = 1, max = 4096 }, optional = true,
     },
     read_only = { type = "boolean", optional = true },
+    dry = { type = "boolean", optional = true },
     env = {
       type = "list", max = 256, items = { type = "string", min = 1, max = MAX_ARGUMENT },
       optional = true,

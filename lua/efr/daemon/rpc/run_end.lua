@@ -1,8 +1,29 @@
 -- run.end: the command of run.begin has ended; answers what the launcher recorded.
 -- Main thread of efrd; waits.
 
+local run_dry = require "efr.daemon.run_dry"
 local run_snapshot = require "efr.daemon.run_snapshot"
 local run_surface = require "efr.daemon.run_surface"
+
+-- A run in overlays has changed nothing yet.
+local function end_dry(app, session, call, params, result, err)
+  if not result or result.setup_error then
+    app.sandbox:check_again()
+  end
+  local found, why = run_dry.finish(app, session, call)
+  if not found then
+    return nil, why, "internal"
+  end
+  return {
+    exit_code = result and result.exit_code or params.exit_code,
+    changes = found.changes, dropped = #found.dropped > 0 and found.dropped or nil,
+    waits = found.waits,
+    sandbox = {
+      confined = true,
+      setup_error = not result and err or result and (result.setup_error or result.launch_error),
+    },
+  }
+end
 
 local function handler(app, session, params)
   if session.peer.model_side then
@@ -15,6 +36,9 @@ local function handler(app, session, params)
   app.sandbox.runs[params.run_id] = nil
   local result, err = call:result()
   call:cleanup()
+  if call.dry then
+    return end_dry(app, session, call, params, result, err)
+  end
   local changes, undoable = run_snapshot.finish(app, call, params.run_id)
   local told = run_surface.finish(app, call, params.run_id)
   if not result or result.setup_error then
