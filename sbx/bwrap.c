@@ -119,6 +119,7 @@ static void run_bwrap(const struct start *start, pid_t watcher)
                           "inner", "--policy-fd", policy, NULL};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != watcher)
         die("the launcher is gone");
+    cgroup_enter(start->bwrap->cgroup);
     bounds_out_of_memory();
     pass_all(start);
     if (dup2(start->errors_fd, STDERR_FILENO) < 0)
@@ -210,7 +211,7 @@ void bwrap_start(struct bwrap *bwrap, const struct init_args *init,
     int status[2];
     struct policy *policy = &bwrap->policy;
     stage("bubblewrap");
-    *bwrap = (struct bwrap){.pid = -1};
+    *bwrap = (struct bwrap){.pid = -1, .cgroup = bwrap->cgroup};
     CLEANUP_FD int program = open_program(init->plan->bwrap);
     CLEANUP_FD int launcher = open_self();
     *policy = (struct policy){.init = *init,

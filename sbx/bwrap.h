@@ -5,6 +5,7 @@
 #ifndef EFR_SBX_BWRAP_H
 #define EFR_SBX_BWRAP_H
 
+#include "cgroup.h"
 #include "init.h"
 #include "policy.h"
 
@@ -13,6 +14,7 @@
 
 struct bwrap {
     pid_t pid;                    /* of bubblewrap; the call ends before it does */
+    const struct cgroup *cgroup;  /* of the call; borrowed, given by the caller */
     int errors;                   /* what it writes to standard error */
     int status;                   /* what it reports of the call */
     struct policy policy;         /* with the entries of the plan */

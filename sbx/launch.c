@@ -2,6 +2,7 @@
 #include "launch.h"
 
 #include "bwrap.h"
+#include "cgroup.h"
 #include "channel.h"
 #include "init.h"
 #include "landlock.h"
@@ -26,6 +27,7 @@
 #include <sys/wait.h>
 
 static struct report report = {.dir = -1, .exit_code = -1};
+static struct cgroup cgroup = {.parent = -1, .dir = -1};
 
 /* The call while it is started and followed. */
 struct call {
@@ -43,6 +45,7 @@ static void fail(const char *text)
     die_sink(NULL);
     (void)snprintf(report.setup_error, sizeof report.setup_error, "%s", text);
     say("efr-sbx: setup failed: %s", text);
+    cgroup_remove(&cgroup);
     _exit(report_finish(&report));
 }
 
@@ -210,6 +213,29 @@ static void take_message(struct call *call, const struct message *m)
     }
 }
 
+/* Pid 1 has said nothing: somebody ended it. */
+static void explain_silence(const struct call *call)
+{
+    char *text = report.setup_error;
+    if (cgroup_out_of_memory(&cgroup)) {
+        unsigned long long mib = call->args.plan->max_memory_bytes >> 20;
+        (void)snprintf(text, sizeof report.setup_error,
+                       "memory: the call reached its limit of %llu MiB "
+                       "(sandbox.max_memory_mib), and all of it was ended",
+                       mib);
+        if (!report.started)
+            return;
+        say("efr-sbx: %s", text);
+        text[0] = '\0';
+        report.signal = SIGKILL;
+    } else if (call->bwrap.pid >= 0) {
+        bwrap_explain(&call->bwrap, text, sizeof report.setup_error);
+    } else {
+        (void)snprintf(text, sizeof report.setup_error, "%s",
+                       "pid 1: it ended without a report");
+    }
+}
+
 static void follow(struct call *call, int status, pid_t child)
 {
     struct init_args *args = &call->args;
@@ -223,26 +249,25 @@ static void follow(struct call *call, int status, pid_t child)
     layers_finish(&call->layers);
     if (args->terminal_fd >= 0 && args->foreground)
         take_terminal(args, getpgrp());
-    if (report.exit_code >= 0 || report.signal || report.setup_error[0])
-        return;
-    if (call->bwrap.pid >= 0)
-        bwrap_explain(&call->bwrap, report.setup_error, sizeof report.setup_error);
-    else
-        (void)snprintf(report.setup_error, sizeof report.setup_error, "%s",
-                       "pid 1: it ended without a report");
+    if (report.exit_code < 0 && !report.signal && !report.setup_error[0])
+        explain_silence(call);
+    cgroup_remove(&cgroup);
 }
 
 /* Starts the call with the backend of the plan and returns the process to wait for. */
 static pid_t start_call(struct call *call, int lock, const int *launcher_ends)
 {
     const struct plan *plan = call->args.plan;
+    cgroup_make(&cgroup, plan);
     if (plan->bwrap) {
+        call->bwrap.cgroup = &cgroup;
         bwrap_start(&call->bwrap, &call->args, call->plan_bytes, call->plan_len, lock,
                     call->lifeline);
         return call->bwrap.pid;
     }
-    pid_t child = ns_clone(!plan->host_network);
+    pid_t child = ns_clone(!plan->host_network, cgroup.dir);
     if (child == 0) {
+        cgroup_forget(&cgroup);
         (void)close(launcher_ends[0]);
         (void)close(launcher_ends[1]);
         (void)close(report.dir);

@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -33,14 +34,25 @@ static void explain_and_die(void)
     }
 }
 
-pid_t ns_clone(bool own_network)
+pid_t ns_clone(bool own_network, int cgroup)
 {
     struct clone_args args = {
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
                  CLONE_NEWUTS | CLONE_NEWCGROUP | (own_network ? CLONE_NEWNET : 0),
         .exit_signal = SIGCHLD,
     };
+    if (cgroup >= 0) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (uint64_t)cgroup;
+    }
     long pid = syscall(SYS_clone3, &args, sizeof args);
+    /* The launcher may stand where this user cannot move processes from (a login session). */
+    if (pid < 0 && errno == EACCES && cgroup >= 0) {
+        args.flags &= ~(uint64_t)CLONE_INTO_CGROUP;
+        pid = syscall(SYS_clone3, &args, sizeof args);
+        if (pid > 0)
+            say("efr-sbx: no limit of memory: the terminal's cgroup cannot be left");
+    }
     if (pid < 0)
         explain_and_die();
     return (pid_t)pid;

@@ -168,6 +168,14 @@ static int on_layers(struct reader *r, struct plan *plan, const char *const *fie
     return set_path(r, &plan->layers, "layers", field[0]);
 }
 
+static int on_cgroup(struct reader *r, struct plan *plan, const char *const *field)
+{
+    if (!name_is_plain(field[1]))
+        return refuse(r, "cgroup: not a plain name: %.200s", field[1]);
+    plan->cgroup_name = field[1];
+    return set_path(r, &plan->cgroup, "cgroup", field[0]);
+}
+
 static int on_replay(struct reader *r, struct plan *plan, const char *const *field)
 {
     return set_path(r, &plan->replay, "replay", field[0]);
@@ -313,6 +321,7 @@ static int on_limit(struct reader *r, struct plan *plan, const char *const *fiel
         uint64_t *place;
     } limits[] = {
         {"processes", &plan->max_processes},
+        {"memory_bytes", &plan->max_memory_bytes},
         {"file_bytes", &plan->max_file_bytes},
         {"open_files", &plan->max_open_files},
     };
@@ -399,6 +408,7 @@ static const struct keyword {
     {"network", 1, on_network}, {"userns", 1, on_userns},   {"limit", 2, on_limit},
     {"replay", 1, on_replay},   {"layers", 2, on_layers},   {"move", 2, on_move},
     {"overlay", 2, on_overlay}, {"default", 2, on_default}, {"bwrap", 1, on_bwrap},
+    {"cgroup", 2, on_cgroup},
 };
 
 static const struct keyword *find_keyword(const char *name)
@@ -438,6 +448,8 @@ static int check_complete(struct reader *r, const struct plan *plan)
         return refuse(r, "nonce, cwd, tmp or runtime is missing");
     if (plan->replay && !plan->assets)
         return refuse(r, "replay without assets");
+    if (plan->max_memory_bytes && !plan->cgroup)
+        return refuse(r, "a limit of memory without a cgroup");
     if (plan->uid == ~0U)
         return refuse(r, "uid is missing");
     if (plan->argv.count == 0 || plan->argv.items[0][0] == '\0')

@@ -62,8 +62,11 @@ struct plan {
     bool host_network;         /* no network of its own */
     bool userns;               /* the command may make namespaces */
     uint64_t max_processes;    /* limits of the call; 0: none of its own */
+    uint64_t max_memory_bytes;
     uint64_t max_file_bytes;
     uint64_t max_open_files;
+    const char *cgroup;      /* where the call gets one of its own, or NULL */
+    const char *cgroup_name; /* its name there */
     const char *bwrap; /* path of the bubblewrap that builds the call; NULL: efr-sbx */
     struct plan_list owned; /* strings that the plan's bytes do not hold */
 };

@@ -5,6 +5,7 @@
 local allow_command = require "efr.cli.allow"
 local alone = require "efr.cli.alone"
 local calls_of = require "efr.sbx.calls"
+local cgroup = require "efr.sbx.cgroup"
 local conn = require "efr.cli.conn"
 local explain_of = require "efr.sbx.explain"
 local probe = require "efr.sbx.probe"
@@ -75,7 +76,7 @@ local function compare_copy(calls, add)
   end
 end
 
--- A running efrd has its own environment and may be of another opinion.
+-- A running efrd has its own environment and may be of another opinion. Returns what it says.
 local function ask_daemon(env, report, add)
   local link = conn.open(env, { start = false })
   if not link then
@@ -88,6 +89,18 @@ local function ask_daemon(env, report, add)
     local words = its.available and "works" or "does not: " .. tostring(its.reason)
     add("in the running efrd the sandbox " .. words, "restart efrd")
   end
+  return its
+end
+
+-- The limit of memory: of the running efrd, else of one that would be started here.
+local function memory(env, calls, daemon)
+  local mib, reason = calls.app.config:get("sandbox.max_memory_mib") or 0
+  if not daemon then
+    reason = cgroup.new(env.ports, { look = true }).reason
+  elseif not daemon.memory_limit then
+    reason = daemon.memory_limit_reason or "it was not looked for"
+  end
+  return { possible = reason == nil, reason = reason, mib = mib }
 end
 
 local function collect(env, calls, max_abi)
@@ -100,20 +113,33 @@ local function collect(env, calls, max_abi)
   for _, words in ipairs(allow_command.disabled(env, calls.app)) do
     add(words, "see efr sandbox allow")
   end
-  if not max_abi then
-    ask_daemon(env, report, add)
+  local daemon = not max_abi and ask_daemon(env, report, add) or nil
+  local limit = memory(env, calls, daemon)
+  if limit.reason and limit.mib > 0 then
+    add("sandbox.max_memory_mib has no effect: " .. limit.reason,
+      "run efrd as the systemd unit that efr brings (Delegate=yes)")
   end
   local launch_us = report.available and probe.launch_time(calls, max_abi) or nil
   return {
     available = report.available, reason = report.reason, fix = report.fix, max_abi = max_abi,
     backend = report.available and report.backend or nil, landlock_abi = report.landlock_abi,
     bwrap = report.bwrap, bwrap_version = report.bwrap_version,
-    launch_us = launch_us, checks = env.ports.json.array(means(report)),
+    launch_us = launch_us, memory = limit, checks = env.ports.json.array(means(report)),
     warnings = env.ports.json.array(list),
   }
 end
 
 local SIGN <const> = { ok = "ok", fail = "fail", skipped = "skip" }
+
+local function print_memory(row, limit)
+  if limit.reason then
+    row(SIGN.skipped, "memory: a call has no limit of its own: " .. limit.reason)
+  elseif limit.mib > 0 then
+    row(SIGN.ok, ("memory: a call has at most %d MiB (cgroup)"):format(limit.mib))
+  else
+    row(SIGN.ok, "memory: a limit is possible (cgroup), none is set (sandbox.max_memory_mib)")
+  end
+end
 
 local function print_check(env, report)
   local function row(sign, words, fix)
@@ -137,6 +163,7 @@ local function print_check(env, report)
   else
     row("fail", report.reason, report.fix)
   end
+  print_memory(row, report.memory)
   for _, warning in ipairs(report.warnings) do
     row("warn", warning.text, warning.fix)
   end

@@ -24,6 +24,16 @@ local function shows(row)
 end
 
 describe("sbx.plan", function()
+  it("limits memory only in a cgroup of the call's own", function()
+    local limits = { memory_bytes = 4096 }
+    local cgroup = { dir = "/sys/fs/cgroup/u/efr-calls", name = "call-c1-k1" }
+    local text = table.concat(assert(plan.build(world.spec({ limits = limits, cgroup = cgroup }))), "|")
+    assert.truthy(text:find("|cgroup|/sys/fs/cgroup/u/efr-calls|call-c1-k1|limit|memory_bytes|4096|", 1,
+      true))
+    text = table.concat(assert(plan.build(world.spec())), "|")
+    assert.is_nil(text:find("cgroup", 1, true))
+  end)
+
   it("names the bubblewrap that builds the call, and none for efr's own launcher", function()
     local text = table.concat(assert(plan.build(world.spec({ bwrap = "/usr/bin/bwrap" }))), "\n")
     assert.truthy(text:find("\nbwrap\n/usr/bin/bwrap\n", 1, true))

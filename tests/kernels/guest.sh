@@ -57,8 +57,14 @@ for name in $(comm -12 <(printf '%s\n' own_sockets selftest surface) <(printf '%
 done
 echo 0 >/proc/sys/kernel/yama/ptrace_scope
 for name in "${names[@]}"; do
+    [[ -e tests/sbx/$name.sh ]] || continue # memory, apparmor
     run "sbx.$name" bash "tests/sbx/$name.sh"
 done
+
+# Limits that need a cgroup: by name, or with all tests.
+if [[ -z $wanted || ,${wanted#efr.tests=}, == *,memory,* ]]; then
+    run "a call's limit of memory" bash tests/kernels/memory.sh
+fi
 
 # The other backend where a profile denies capabilities: by name, or with all tests.
 if [[ -z $wanted || ,${wanted#efr.tests=}, == *,apparmor,* ]] && [[ $(uname -r) == 6.12* ]]; then

@@ -122,6 +122,12 @@ static const struct refusal {
     ROW(HEAD "limit\0memory\0"
              "1\0" TAIL,
         "unknown limit: memory"),
+    ROW(HEAD "cgroup\0/c\0a/b\0" TAIL, "cgroup: not a plain name: a/b"),
+    ROW(HEAD "cgroup\0c\0a\0" TAIL, "cgroup is not an absolute, normal path: c"),
+    ROW(HEAD "cgroup\0/c\0a\0cgroup\0/c\0b\0" TAIL, "cgroup is given twice"),
+    ROW(HEAD MOUNTS "limit\0memory_bytes\0"
+                    "1\0" TAIL,
+        "a limit of memory without a cgroup"),
     ROW(HEAD "limit\0processes\0-1\0" TAIL, "limit: not a number above 0: -1"),
     ROW(HEAD "limit\0processes\0"
              "1x\0" TAIL,

@@ -12,6 +12,7 @@ local always = require "efr.conv.always"
 local answering = require "efr.daemon.answering"
 local async = require "efr.util.async"
 local calls = require "efr.sbx.calls"
+local cgroup = require "efr.sbx.cgroup"
 local describe = require "efr.sbx.describe"
 local dispatch = require "efr.daemon.dispatch"
 local git = require "efr.sbx.git"
@@ -229,6 +230,7 @@ local PARTS <const> = {
   { "snapshots", snapshots.new },
   { "undo", undo.new },
   { "providers", providers.new },
+  { "cgroup", function(app) return cgroup.new(app.ports) end },
   { "sandbox", calls.new },
   { "guard", guard.new },
   { "shells", pool.new },

@@ -123,6 +123,8 @@ function M.sandbox(app)
     available = report.available, reason = report.reason, fix = report.fix,
     backend = report.backend, bwrap = report.bwrap, bwrap_version = report.bwrap_version,
     landlock_abi = report.landlock_abi, checking = checking or nil,
+    memory_limit = app.cgroup and not app.cgroup.reason or false,
+    memory_limit_reason = app.cgroup and app.cgroup.reason,
     cache_mode = report.available and app.config:get("sandbox.cache_mode") or nil,
     launcher = launcher.copy, launcher_source = launcher.source, warning = launcher.warning,
   }

@@ -81,7 +81,7 @@ local function write_plan(self, opts, call)
   call.opts, call.assets = opts, assets
   spec, err, code = describe.spec(self, opts, call.nonce, assets)
   if not spec then return nil, err, code end
-  call.notes = spec.notes
+  call.notes, call.cgroup = spec.notes, spec.cgroup
   local fields, bytes
   fields, err, code, call.mounts = plan.build(spec)
   if not fields then return nil, err, code end
@@ -381,6 +381,7 @@ function Call:cleanup()
     self.layer = nil
     if self.keeps then calls:tidy() end
   end
+  if self.cgroup then calls.app.cgroup:remove(self.cgroup) end
   local fs = calls.app.ports.fs
   local ok, err, code = fs.rmtree(self.dir)
   fs.rmdir(self.dir:match("^(.*)/"))

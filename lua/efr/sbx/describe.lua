@@ -251,13 +251,19 @@ local function other_projects(app, projects, opts, cwd)
   end)
 end
 
--- 0 is no limit of efr's own.
-local function limits_of(config)
+-- 0 is no limit of efr's own. A limit of memory needs a cgroup; the one of processes holds root
+-- only in one (before Linux 6.14). The second value: the cgroup of the call, where it needs one.
+local function limits_of(app, opts)
+  local config, root = app.config, app.ports.sys.getuid() == 0
+  local memory = (config:get("sandbox.max_memory_mib") or 0) << 20
+  local cgroup = (memory > 0 or root) and app.cgroup
+    and app.cgroup:of_call(opts.conversation_id .. "-" .. opts.call_id) or nil
   return {
     processes = config:get("sandbox.max_processes"),
+    memory_bytes = cgroup and memory or 0,
     file_bytes = (config:get("sandbox.max_file_gib") or 0) << 30,
     open_files = config:get("sandbox.max_open_files"),
-  }
+  }, cgroup
 end
 
 -- Projects of the call. One may lie on a mount that does not answer, so a probe looks at none.
@@ -325,7 +331,7 @@ function M.spec(self, opts, nonce, assets)
     keep_downloads = config:get("sandbox.keep_downloads"),
     env_deny = config:get("sandbox.env_deny"), env_keep = config:get("sandbox.env_keep"),
     env_pass = opts.env_pass, env_set = opts.env_set, grants = opts.grants,
-    dry = opts.dry, offline_hints = config:get("sandbox.offline_hints"), limits = limits_of(config),
+    dry = opts.dry, offline_hints = config:get("sandbox.offline_hints"),
     bwrap = bwrap, homes = uid == 0 and all_homes(fs) or nil,
     program_dir = app.ports.sys.exe_path():match("^(.+)/[^/]*$"),
     look = function(path) return look(fs, path) end,
@@ -336,6 +342,7 @@ function M.spec(self, opts, nonce, assets)
     read = function(path, max) return (fs.read_real(path, max)) end,
   }
   add_projects(app, spec, opts)
+  spec.limits, spec.cgroup = limits_of(app, opts)
   spec.git_roots, spec.notes = git_roots(app, spec)
   if opts.argv then
     spec.argv = opts.argv

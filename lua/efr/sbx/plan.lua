@@ -24,7 +24,7 @@ local NAME_MAX <const> = 255
 local OWN_TREES <const> = { "/dev", "/proc" }
 local OWN <const> = { mask = true, private = true, runtime = true }
 local OPTIONAL <const> = { "bwrap", "assets", "replay" }
-local LIMITS <const> = { "processes", "file_bytes", "open_files" }
+local LIMITS <const> = { "processes", "memory_bytes", "file_bytes", "open_files" }
 local RANK <const> = {
   mask = 0, private = 1, runtime = 2, overlay = 3, root = 4, pin = 5, grant = 6, socket = 7,
   floor = 8,
@@ -66,7 +66,8 @@ local RANK <const> = {
 ---@field hidden_roots table<string, boolean>?  where they were searched
 ---@field dry boolean?  the roots are overlays with kept layers
 ---@field grants efr.sbx.Grant[]?  of this call
----@field limits {processes: integer?, file_bytes: integer?, open_files: integer?}?
+---@field cgroup {dir: string, name: string}?  where the call gets one of its own
+---@field limits table<string, integer>?  processes, memory_bytes, file_bytes, open_files
 ---@field bwrap string?  the bubblewrap that builds the call
 ---@field env_deny string[]?
 ---@field env_keep string[]?
@@ -262,6 +263,17 @@ local function arguments(spec, mounts)
   return type(spec.argv) == "function" and spec.argv(mounts) or spec.argv
 end
 
+local function limit_fields(spec)
+  local out = spec.cgroup and { "cgroup", spec.cgroup.dir, spec.cgroup.name } or {}
+  for _, name in ipairs(LIMITS) do
+    local value = (spec.limits or {})[name]
+    if value and value > 0 then
+      table.move({ "limit", name, ("%d"):format(value) }, 1, 3, #out + 1, out)
+    end
+  end
+  return out
+end
+
 ---The fields of the plan, or the reason for which this call cannot run contained.
 ---@param spec efr.sbx.Spec
 ---@return string[]? fields
@@ -291,10 +303,7 @@ function M.build(spec)
   if spec.records then add("records", "1") end
   add(table.unpack(caches.fields(spec, overlays, mounts)))
   add(table.unpack(spec.granted.fields))
-  for _, name in ipairs(LIMITS) do
-    local value = (spec.limits or {})[name]
-    if value and value > 0 then add("limit", name, ("%d"):format(value)) end
-  end
+  add(table.unpack(limit_fields(spec)))
   for _, mount in ipairs(mounts) do add(mount.kind, mount.path, mount.layer) end
   add(table.unpack(environment.fields(spec)))
   for _, arg in ipairs(arguments(spec, mounts)) do add("arg", arg) end

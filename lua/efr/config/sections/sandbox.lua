@@ -114,6 +114,11 @@ return {
       doc = "How many processes and threads a contained command may have.",
     },
     {
+      name = "max_memory_mib", type = "integer", min = 0, max = 1073741824, default = 0,
+      doc = "How much memory all processes of a contained command may have together; 0: no limit "
+        .. "of efr's. Needs a cgroup that efrd may divide (efr sandbox check).",
+    },
+    {
       name = "max_file_gib", type = "integer", min = 0, max = 1048576, default = 0,
       doc = "How large a file may grow that a contained command writes; 0: no limit of efr's.",
     },
