@@ -133,7 +133,7 @@ local SIGN <const> = { ok = "ok", fail = "fail", skipped = "skip" }
 
 local function print_memory(row, limit)
   if limit.reason then
-    row(SIGN.skipped, "memory: a call has no limit of its own: " .. limit.reason)
+    row("note", "memory: a call has no limit of its own: " .. limit.reason)
   elseif limit.mib > 0 then
     row(SIGN.ok, ("memory: a call has at most %d MiB (cgroup)"):format(limit.mib))
   else
