@@ -14,6 +14,7 @@ local machine = require "efr.perm.machine"
 local modes = require "efr.perm.modes"
 local own_rules = require "efr.cli.own_rules"
 local projects = require "efr.config.projects"
+local sbx_allow = require "efr.sbx.allow"
 
 local M = {}
 
@@ -47,6 +48,8 @@ function M.setting(env, args)
   return {
     cwd = cwd, config = app.config, mode = args.mode or app.config:get("permissions.mode"),
     machine = here,
+    allow = { fs = env.ports.fs, home = env.home, config = app.config, machine = here,
+      path = env.environ.PATH, zdotdir = env.environ.ZDOTDIR },
     scope = project and { kind = "project", root = project.root } or { kind = "path" },
     ports = facts.ports(env.ports.fs, env.environ.PATH, here, git.new(app)),
   }
@@ -114,6 +117,8 @@ end
 function M.of_line(env, on, line)
   local requirements, known, lines =
     facts.collect(on.ports, { { kind = "line", text = line, cwd = on.cwd } }, env.home)
+  known.more_floors = sbx_allow.floors(on.allow)
+  known.always = sbx_allow.rules(on.allow, known.more_floors)
   local mode, note = settle_mode(env, on)
   local input = {
     requirements = requirements, tool = "shell", mode = mode, origin = "cli", scope = on.scope,

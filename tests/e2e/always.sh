@@ -49,6 +49,11 @@ equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'approval_requ
 contains "$(efr history --verbose "$(efr history | head -1 | cut -d' ' -f1)")" \
     'allowed by your rule sandbox.allow\[0\]: write under ~/notes' 'the record'
 
+# efr explain says so without a daemon.
+out=$(cd "$P" && efr explain --mode auto -- 'cp /etc/hostname ~/notes/three')
+contains "$out" 'your rule in sandbox.allow lets it \(sandbox.allow\[0\]: write under ~/notes\)' 'explain'
+lacks "$(cd "$P" && efr explain --mode auto -- 'cp /etc/hostname ~/docs/three')" 'sandbox.allow' 'explain'
+
 # Not covered: what the call makes next to it, a link out of it; a link in the rule's own place disables it.
 cd "$P"
 ask deny 'print x >~/docs/new'
