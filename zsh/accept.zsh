@@ -24,26 +24,28 @@ _efr_restore() {
   _efr_options=()
 }
 
-# _efr_split LINE: sets reply=(WORD TEXT) when LINE starts with a comma word, else returns 1.
+# _efr_split LINE: sets reply=(WORD TEXT) when LINE starts with a comma word or the sticky word, else
+# returns 1.
 _efr_split() {
   emulate -L zsh
   setopt extended_glob
   local line=${1##[[:blank:]]#} word
-  [[ $line == ,* ]] || return 1
   word=${line%%[[:space:]]*}
-  local text=${line#$word}
+  [[ $line == ,* || -n $_efr_sticky_word && $word == "$_efr_sticky_word" ]] || return 1
+  local text=${line#"$word"}
   text=${${text##[[:space:]]#}%%[[:space:]]#}
   reply=("$word" "$text")
 }
 
-# _efr_take LINE: decides about one accepted line. Sets what accept-line needs; changes BUFFER only
-# where the typed line cannot stand.
+# _efr_take LINE: decides about one accepted line. Sets what accept-line needs, and in _efr_wants the
+# options of this line; changes BUFFER only where the typed line cannot stand.
 _efr_take() {
+  emulate -L zsh
   local -a reply
   local REPLY
   _efr_split "$1" || return 0
   local word=$reply[1] text=$reply[2]
-  if [[ $word != (,|,new|,mode|,shell|,away) ]]; then
+  if [[ $word != (,|,new|,mode|,shell|,away|"${_efr_sticky_word:-,}") ]]; then
     # `,word` that zsh can run is the user's own; `,f() {` defines one.
     [[ $word == *'('* || $text == '('* ]] && return 0
     whence -- $word >/dev/null && return 0
@@ -52,20 +54,19 @@ _efr_take() {
     _efr_split "$BUFFER"
     word=$reply[1] text=$reply[2]
   fi
-  [[ $word == (,|,new) ]] || return 0
+  [[ $word == (,|,new|"${_efr_sticky_word:-,}") ]] || return 0
   [[ -n $text ]] || return 0
   _efr_saved=$text _efr_has_saved=1
   if [[ $text == *$'\n'* ]]; then
-    local blanks=${BUFFER%%,*}
+    local blanks=${BUFFER%%[^[:blank:]]*}
     _efr_typed=$BUFFER
     POSTDISPLAY=${BUFFER#$blanks$word}
     BUFFER=$blanks$word
     CURSOR=$#BUFFER
-    _efr_option interactive_comments on
+    _efr_wants=('interactive_comments on')
     return 0
   fi
-  _efr_option interactive_comments on
-  _efr_option bang_hist off
+  _efr_wants=('interactive_comments on' 'bang_hist off')
 }
 
 # The mark that starts a comment is the third character of histchars.
@@ -73,13 +74,28 @@ _efr_alias() {
   local mark=${histchars[3]:-'#'}
   alias -- ,=", $mark"
   alias -- ,new=",new $mark"
+  [[ -z $_efr_sticky_word ]] || alias -- $_efr_sticky_word=", $mark"
 }
 
 _efr_accept_line() {
   # Only a primary command line: no continuation, no vared.
   if [[ ${CONTEXT-} == start && -z ${PREBUFFER-} ]]; then
     _efr_alias
+    local REPLY want
+    if [[ ${BUFFER//[[:blank:]]/} == , ]] && _efr_toggle; then
+      BUFFER=
+      return 0
+    elif _efr_typo "$BUFFER"; then
+      zle -M "$REPLY"
+      return 0
+    fi
+    (( _efr_sticky )) && _efr_sticky_line
+    _efr_wants=()
     _efr_take "$BUFFER"
+    # Here, where no option is local.
+    for want in "${_efr_wants[@]}"; do
+      _efr_option ${want% *} ${want#* }
+    done
   fi
   zle _efr_orig_accept_line
 }

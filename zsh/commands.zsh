@@ -27,7 +27,7 @@ _efr_run() {
   fi
   _efr_context
   EFR_CONTEXT=$REPLY EFR_PROMPT=$text EFR_LAST_COMMAND=$_efr_last_command \
-    EFR_MODE=$_efr_mode command efr $sub
+    EFR_RECENT_COMMANDS="[${(j:,:)_efr_recent}]" EFR_MODE=$_efr_mode command efr $sub
 }
 
 function , {
@@ -82,7 +82,7 @@ function ,away {
 
 function ,mode {
   emulate -L zsh
-  local -a modes=(manual cautious auto)
+  local -a modes=($_efr_modes)
   if (( $# > 1 )); then
     print -ru2 -- "usage: ,mode [${(j:|:)modes}|default]"
     return 2

@@ -10,8 +10,11 @@
 typeset -g _efr_dir=${${(%):-%x}:A:h}
 source $_efr_dir/state.zsh || return
 source $_efr_dir/commands.zsh || return
+source $_efr_dir/sticky.zsh || return
+source $_efr_dir/typo.zsh || return
 source $_efr_dir/accept.zsh || return
 source $_efr_dir/hooks.zsh || return
+source $_efr_dir/background.zsh || return
 
 if ! whence -p efr >/dev/null; then
   if [[ -x ~/.local/bin/efr ]]; then

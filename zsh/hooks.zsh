@@ -7,7 +7,9 @@
 _efr_is_ours() {
   emulate -L zsh
   setopt extended_glob
-  [[ ${1##[[:space:]]#} == (,|,new|,mode|,shell|,away)(|[[:space:]]*) ]]
+  local line=${1##[[:space:]]#}
+  [[ $line == (,|,new|,mode|,shell|,away)(|[[:space:]]*) ]] && return 0
+  [[ -n $_efr_sticky_word && $line == ${_efr_sticky_word}(|[[:space:]]*) ]]
 }
 
 _efr_preexec() {
@@ -23,7 +25,13 @@ _efr_precmd() {
   _efr_restore
   _efr_saved= _efr_has_saved=0 _efr_typed=
   if [[ -n $_efr_line ]]; then
-    (( _efr_line_ours )) || { _efr_last_command=$_efr_line; _efr_last_status=$last; }
+    if (( ! _efr_line_ours )); then
+      # A line that hist_ignore_space hides is not handed on as one of the recent ones.
+      [[ -z $_efr_last_status || -z $_efr_last_command ]] ||
+        [[ -o hist_ignore_space && $_efr_last_command == ' '* ]] ||
+        _efr_remember "$_efr_last_command" $_efr_last_status
+      _efr_last_command=$_efr_line _efr_last_status=$last
+    fi
     _efr_line=
   fi
   _efr_notices

@@ -1,7 +1,7 @@
 # state.zsh: what the plugin remembers of this terminal.
 #
-# Owns: the terminal's mode, the last shell command with its status, the saved prompt of one line,
-# and the JSON of the context that goes with a prompt.
+# Owns: the terminal's mode, the last shell command with its status and those before it, the saved
+# prompt of one line, and the JSON of the context that goes with a prompt.
 # Must not know: key bindings, how lines are read.
 
 # Values survive a second sourcing: `:=` keeps what is there.
@@ -14,6 +14,9 @@ typeset -g _efr_saved=${_efr_saved-}             # prompt text of the line that 
 typeset -g _efr_has_saved=${_efr_has_saved-0}
 typeset -g _efr_typed=${_efr_typed-}             # a line of several rows as it was typed, for the history
 typeset -g _efr_want_new=${_efr_want_new-0}      # 1 after a bare `,new`
+typeset -ga _efr_recent                          # the commands before the last one, as JSON, newest last
+typeset -ga _efr_modes=(manual cautious auto)
+typeset -ga _efr_wants                           # options that this line needs, "NAME on|off"
 typeset -ga _efr_options                         # options to put back after this line
 
 # _efr_json TEXT: sets REPLY to TEXT as a JSON string (RFC 8259: quote, backslash and U+0000-U+001F).
@@ -38,6 +41,18 @@ _efr_field() {
   local REPLY
   _efr_json "$2"
   json+="${json:+,}\"$1\":$REPLY"
+}
+
+# _efr_remember COMMAND STATUS: the last command is one of the recent ones now. The newest 10 stay, at
+# most 400 characters of each and 4 KiB in all.
+_efr_remember() {
+  emulate -L zsh
+  local REPLY
+  _efr_json "${1[1,400]}"
+  _efr_recent+=("{\"command\":$REPLY,\"status\":$2}")
+  while (( $#_efr_recent > 10 || ${#${(j:,:)_efr_recent}} > 4096 )); do
+    shift _efr_recent
+  done
 }
 
 # _efr_context: sets REPLY to the JSON object of EFR_CONTEXT. The last command is not in it: the

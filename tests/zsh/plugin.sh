@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The plugin in a real zsh in a real terminal: a comma line with everything that a shell would expand
 # reaches the model byte for byte, the history shows it as typed, plain lines stay plain shell, and
-# nothing of the prompt stands in an argument. Not covered: sticky mode (a later issue).
+# nothing of the prompt stands in an argument.
 . "$(dirname "$0")/../e2e/lib.sh"
 new_home
 config auto
