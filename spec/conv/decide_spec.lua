@@ -43,6 +43,22 @@ describe("conv: a decision", function()
     assert.is_truthy(reasons[1]:find("does not know whether git's configuration", 1, true))
   end)
 
+  it("asks about every line that another shell than zsh will run", function()
+    for _, line in ipairs { "echo hi", "ls", "echo $'a\\'; rm -rf d #'" } do
+      local w = world_of.new { config = { ["permissions.mode"] = "cautious" } }
+      w.unmarked, w.search_path = true, false
+      w.fs.mkdirs("/home/u/p/.git")
+      w.provider.script = function(_, n)
+        return n == 1 and answer("t", { { "shell", { command = line } } }) or answer("end")
+      end
+      assert(w:send("go", { new_conversation = true }))
+      local asked = w:find("approval_requested")[1]
+      assert.is_truthy(asked, line)
+      local reasons = table.concat(asked.reasons, "\n")
+      assert.is_truthy(reasons:find("integration", 1, true), reasons)
+    end
+  end)
+
   it("refuses full mode, which needs undo", function()
     local w = world_of.new { config = { ["permissions.allow_full"] = true } }
     local reply, message, code = w:send("go", { new_conversation = true, settings = { mode = "full" } })

@@ -4,7 +4,8 @@
 local records = require "efr.sbx.records"
 local shells = require "spec.support.shells"
 
-local CHILD <const> = (os.getenv("PWD") or ".") .. "/zsh/efr-child.zsh"
+local CHILD <const> = assert(shells.ports.fs.realpath(
+  (os.getenv("EFR_SOURCE") or ".") .. "/zsh/efr-child.zsh"))
 
 -- Runs a line as a contained call does, without the sandbox. Returns its output and its records.
 local function contained(world, line, opts)

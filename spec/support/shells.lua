@@ -114,7 +114,7 @@ end
 
 ---Home and runtime directories with `rc` as .zshrc, a pool on them, and fn(world) in a task.
 ---Afterwards no process of a shell's session may be left.
----@param opts {rc: string?, zshenv: string?, keeper: string?, before: fun(world: table)?}
+---@param opts {rc: string?, zshenv: string?, keeper: string?, config: table?, before: fun(world: table)?}
 function M.world(opts, fn)
   local root = os.tmpname()
   os.remove(root)
@@ -132,7 +132,7 @@ function M.world(opts, fn)
   local world_ports = setmetatable({ sys = sys }, { __index = ports })
   self.pool = pool.new {
     ports = world_ports, paths = { runtime = root .. "/run", data = root .. "/data" },
-    worker = M.WORKER, keeper = opts.keeper or M.KEEPER,
+    worker = M.WORKER, keeper = opts.keeper or M.KEEPER, config = opts.config,
   }
   local pids = {}
   local ok, err = pcall(M.run, function()

@@ -319,7 +319,11 @@ local function new_shells(world)
   function hidden:status()
     return { state = world.shell_runs and "running" or "idle", line = world.shell_runs }
   end
-  function hidden:search_path() return world.search_path or "/usr/bin" end
+  function hidden:search_path()
+    if world.search_path == false then return nil end
+    return world.search_path or "/usr/bin"
+  end
+  function hidden:is_unmarked() return world.unmarked == true end
   function hidden:git_environment()
     return { told = "", values = { HOME = "/home/u", GIT_PAGER = "cat" } }
   end

@@ -6,6 +6,7 @@ local always = require "efr.conv.always"
 local coverage = require "efr.conv.coverage"
 local exit_grants = require "efr.conv.exit_grants"
 local facts = require "efr.perm.facts"
+local line_of = require "efr.perm.line"
 
 local M = {}
 
@@ -19,7 +20,7 @@ end
 
 ---Takes the facts about a call: call.requirements, call.facts, call.lines.
 ---@param turn efr.Turn
----@param call table  with machine, search_path and git_env
+---@param call table  with machine, search_path, git_env and other_shell
 ---@param requirements table[]  what the tool declared, and what the user's rules add
 function M.collect(turn, call, requirements)
   local ports = facts.ports(turn.app.ports.fs, call.search_path, call.machine, git_of(turn),
@@ -30,6 +31,9 @@ function M.collect(turn, call, requirements)
   end
   local found
   call.requirements, found, call.lines = facts.collect(ports, requirements, turn.home)
+  for _, line in pairs(call.other_shell and call.lines or {}) do
+    line_of.close(line, "the hidden shell runs without efr's integration")
+  end
   found.session_bus = exit_grants.session_buses(turn.app)
   if turn.settings.mode == "full" then found.mounts = ports.mounts() end
   found.covered_paths = coverage.paths(turn, call, requirements)

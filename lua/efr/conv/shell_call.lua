@@ -93,6 +93,7 @@ local function run_options(turn, call, opts)
     git_env = call.launch ~= "contained" and call.git_env or nil,
     timeout_ms = opts.timeout_ms,
     nested = call.input.nested_shell or nil,
+    unmarked = call.other_shell,
     check = call.exits and function() return exit_check.same(turn, call) end,
     on_output = call.ctx.on_output,
     token = turn.token,

@@ -17,6 +17,7 @@ local M = {}
 ---@field why string?  why it is opaque
 ---@field commands table[]?  the strict reading; nil: a construct keeps the rules from seeing it
 ---@field construct string?
+---@field closed string?  why its reading was forgotten
 
 ---Reads a line.
 ---@param text string
@@ -49,7 +50,7 @@ end
 ---@return table[]? parts  {row, command} of each simple command
 ---@return string? why
 function M.read_only(line, facts)
-  if not line.ast then return nil, "it cannot be read" end
+  if not line.ast then return nil, line.closed or "it cannot be read" end
   local strictly = line.commands and rows_of(line.commands, facts)
   if strictly then return strictly end
   local ok, parts = read_only.judge(line.ast, facts)
@@ -76,6 +77,14 @@ local function scan(text)
     out[#out + 1] = { words = words, program = name, name = name, cwd_known = false }
   end
   return out
+end
+
+---Forgets the reading of a line that another shell than zsh will run: there it may mean anything.
+---@param line efr.perm.Line
+---@param why string
+function M.close(line, why)
+  line.ast, line.commands, line.lenient = nil, nil, nil
+  line.why, line.construct, line.closed = why, why, why
 end
 
 ---The commands that the lenient reading finds; it prefers one too many.

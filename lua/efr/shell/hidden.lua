@@ -3,7 +3,7 @@
 -- Owns: what is typed (one fixed line, never the model's), who waits for a run, how one is stopped.
 -- (hidden/life.lua starts and ends the shell, hidden/watch.lua follows what its terminal says,
 -- hidden/input.lua what a command waits for, hidden/steer.lua is for a person who looks,
--- hidden/nested.lua for a shell inside of this one.)
+-- hidden/nested.lua for a shell inside of this one, hidden/unmarked.lua one without marks.)
 -- Must not know: permissions, the store, what a line means. Loop thread of efrd; methods that wait
 -- run in a coroutine.
 --
@@ -24,6 +24,7 @@ local nested = require "efr.shell.hidden.nested"
 local output = require "efr.shell.output"
 local results = require "efr.shell.results"
 local steer = require "efr.shell.hidden.steer"
+local unmarked = require "efr.shell.hidden.unmarked"
 local watch = require "efr.shell.hidden.watch"
 
 local M = {}
@@ -33,7 +34,7 @@ local TICK_MS <const>, ASK_AGAIN_MS <const> = 100, 1000
 
 ---@class efr.Hidden
 ---@field cwd string  last known directory of the shell
----@field _phase "none"|"starting"|"ready"|"busy"|"prompting"
+---@field _phase "none"|"starting"|"ready"|"busy"|"prompting"|"unmarked"
 local Hidden = {}
 Hidden.__index = Hidden
 
@@ -62,7 +63,7 @@ function M.new(opts)
   }, Hidden)
 end
 
-for _, part in ipairs { input, life, nested, steer, watch } do
+for _, part in ipairs { input, life, nested, steer, unmarked, watch } do
   for name, method in pairs(part) do Hidden[name] = method end
 end
 
@@ -194,7 +195,7 @@ function Hidden:_acquire(deadline, token)
   end
   -- Not longer: an interrupt can take a prompt's marks along, and a line typed early just waits.
   local how = self:_wait(self:_now_ms() + PROMPT_MS, token, function()
-    return self._phase == "ready" or self._phase == "none"
+    return self._phase == "ready" or self._phase == "none" or self._phase == "unmarked"
   end)
   if how == "cancelled" then return results.refusal(self.cwd, "interrupted") end
   if self._phase == "none" then return self:_acquire(deadline, token) end
@@ -202,8 +203,8 @@ function Hidden:_acquire(deadline, token)
 end
 
 -- What became of a line that was not typed.
-function Hidden:_not_typed(opts, again, typed, err)
-  if typed == nil then return results.refusal(self.cwd, "setup_failed", err) end
+function Hidden:_not_typed(opts, again, typed, err, outcome)
+  if typed == nil then return results.refusal(self.cwd, outcome or "setup_failed", err) end
   if not self._pty and not again then return self:_run_locked(opts, true) end
   if opts.token and opts.token.cancelled then return results.refusal(self.cwd, "interrupted") end
   return results.refusal(self.cwd, "busy", "another process holds the shell's terminal")
@@ -220,6 +221,21 @@ function Hidden:_wait_end(run, opts, timeout)
   return how
 end
 
+local function type_any(self, run, opts)
+  if self._phase == "unmarked" then return self:_type_unmarked(run, opts) end
+  return self:_type(run, opts)
+end
+
+local function new_run(self, opts)
+  return {
+    launch = opts.launch or "direct", call = opts.call, output = output.new(),
+    typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,
+    line = opts.line, call_id = opts.call_id, since_us = self._ports.sys.now_us(),
+    nested = opts.nested, on_wait = opts.on_wait, shell_line = opts.shell_line,
+    manual_input = opts.manual_input,
+  }
+end
+
 function Hidden:_run_locked(opts, again)
   local timeout, token = opts.timeout_ms or 30000, opts.token
   local refused = self:_acquire(self:_now_ms() + timeout, token)
@@ -227,15 +243,9 @@ function Hidden:_run_locked(opts, again)
   local ok, why = true, nil
   if opts.check then ok, why = opts.check() end
   if not ok then return results.refusal(self.cwd, "changed", why) end
-  local run = {
-    launch = opts.launch or "direct", call = opts.call, output = output.new(),
-    typed = 1, active = self:_now_ms(), on_output = opts.on_output, on_late_end = opts.on_late_end,
-    line = opts.line, call_id = opts.call_id, since_us = self._ports.sys.now_us(),
-    nested = opts.nested, on_wait = opts.on_wait, shell_line = opts.shell_line,
-    manual_input = opts.manual_input,
-  }
-  local typed, err = self:_type(run, opts)
-  if not typed then return self:_not_typed(opts, again, typed, err) end
+  local run = new_run(self, opts)
+  local typed, err, outcome = type_any(self, run, opts)
+  if not typed then return self:_not_typed(opts, again, typed, err, outcome) end
   local how = self:_wait_end(run, opts, timeout)
   if how == "cancelled" then return self:_interrupt(run, token) end
   if run.refused and not run.ended then return self:_stopped(run, "wants_secret") end
@@ -272,7 +282,7 @@ end
 function Hidden:_apply(cwd, exports)
   local text = handoff.apply_text(cwd ~= self.cwd and cwd or nil, exports)
   if text == "" then return true end
-  local result = self:_run_locked { apply = text, timeout_ms = 5000 }
+  local result = self:_run_locked { apply = text, cd = cwd ~= self.cwd and cwd, timeout_ms = 5000 }
   return result.outcome == "finished" and result.exit_code == 0
 end
 

@@ -63,16 +63,16 @@ local function threads_of(fs, pid)
   return out
 end
 
--- Processes below a shell, each with its threads; nil when there are too many or the kernel does
--- not list children.
-local function below(fs, shell)
+-- Processes below a shell, and the shell where its own group is looked at, each with its threads;
+-- nil when there are too many or the kernel does not list children.
+local function below(fs, shell, group)
   local found, queue, threads = {}, { shell }, 0
   while #queue > 0 do
     local pid = table.remove(queue)
     local tids = threads_of(fs, pid)
     threads = threads + #tids
     if threads > THREADS_MAX or #found > PROCESSES_MAX then return nil end
-    if pid ~= shell then found[#found + 1] = { pid = pid, tids = tids } end
+    if pid ~= shell or pid == group then found[#found + 1] = { pid = pid, tids = tids } end
     for _, tid in ipairs(tids) do
       local path = ("/proc/%d/task/%d/children"):format(pid, tid)
       local children, _, code = fs.read_file(path, 1 << 20)
@@ -220,14 +220,14 @@ end
 
 ---Looks at the foreground group of a shell's terminal. Waits.
 ---@param ports table  fs, uv
----@param shell integer  pid of the shell, whose descendants are looked at
+---@param shell integer  whose descendants are looked at, and it itself where the group is its own
 ---@param group integer
 ---@return efr.shell.Readers
 function M.scan(ports, shell, group)
   local out = { reads = false, unknown = false, looked = 0 }
   local calls = TABLES[MACHINES[ports.uv.os_uname().machine]]
   local own = read_stat(ports.fs, shell)
-  local processes = calls and own and below(ports.fs, shell)
+  local processes = calls and own and below(ports.fs, shell, group)
   local name = own and terminal_name(own.terminal)
   if not processes or not name then
     out.unknown = true

@@ -20,6 +20,7 @@ local M = {}
 ---@field forget_sudo "before"|"after"|"both"|nil  when sudo's remembered password goes
 ---@field timeout_ms integer?  default 30000
 ---@field may_wait (fun(): boolean)?  asked after the timeout: whether the call waits on
+---@field unmarked boolean?  the line was decided for a shell without the integration
 ---@field nested boolean?  it starts a shell that stays, or is for the one that is open
 ---@field call_id string?  for whoever looks at the shell
 ---@field on_output fun(tail: string, bytes: integer)?  at most every 100 ms

@@ -64,6 +64,7 @@ local function add_shell(turn, call, requirements)
       local hidden = turn.conv:shell()
       call.search_path = hidden and hidden:search_path(turn.token)
       call.git_env = hidden and hidden:git_environment()
+      call.other_shell = hidden and hidden:is_unmarked() or nil
       return
     end
   end

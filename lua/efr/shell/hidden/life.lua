@@ -54,6 +54,7 @@ function Life:_spawn()
   self._pid, self.cwd, self._phase = opened.pty:pid(), cwd, "starting"
   self._startup = output.new { limit_bytes = 2 * live.TAIL_BYTES }
   self._timer = self._ports.uv.new_timer()
+  self._unmarked = nil
   self._claimed, self._starts, self._used_ms = nil, self._starts + 1, self:_now_ms()
   self:_event("shell_started", { cwd = cwd, pid = self._pid })
   return true
@@ -63,6 +64,7 @@ end
 function Life:_first_prompt(token)
   local function arrived() return self._phase ~= "starting" end
   local limit = self._opts.first_prompt_ms or FIRST_PROMPT_MS
+  if not self:_is_zsh() and self:_try_unmarked(token, limit) then return true end
   local how = self:_wait(self:_now_ms() + limit, token, arrived)
   if how == "timeout" then
     -- A start-up file or a prompt hook that never ends.
@@ -71,6 +73,7 @@ function Life:_first_prompt(token)
   end
   if how == "cancelled" then return nil, "interrupted", "EFR_CANCELLED" end
   if self._phase == "ready" then return true end
+  if self._phase == "starting" and self:_try_unmarked(token) then return true end
   local shown = self._startup and self._startup:tail(1024) or ""
   local message = self._phase == "none" and "the shell ended before its first prompt"
     or ("the shell showed no prompt within %d s"):format(limit // 1000)

@@ -37,7 +37,7 @@ function Watch:_end_run(how, status)
   self._timer:stop()
   if self._pty then self._pty:end_call() end
   run.ended, run.status = how, status
-  if self._phase == "busy" then self._phase = "prompting" end
+  if self._phase == "busy" then self._phase = self._unmarked and "unmarked" or "prompting" end
   if run.late then
     local late, screen = run.on_late_end, self._terminal:screen()
     if late then async.spawn(function() late(results.of(run, self.cwd, screen)) end) end
@@ -128,12 +128,13 @@ function Watch:_on_bytes(bytes)
     return
   end
   if not run.started or self._pending then return end
-  run.output:feed(bytes)
+  run.active, run.news = self:_now_ms(), true
+  if not run.unmarked then run.output:feed(bytes) end
   if run.inner then
     run.inner:feed(bytes)
+    self:_check_unmarked()
     if run.inner.status then self:_changed() end
   end
-  run.active, run.news = self:_now_ms(), true
 end
 
 -- Ten times a second while a command runs.
@@ -148,6 +149,7 @@ function Watch:_tick()
     if not run.started and quiet >= RETYPE_MS then self:_type_again(run) end
   end
   self:_check_end()
+  self:_check_unmarked()
   self:_watch_input()
   if run.nested then self:_changed() end
 end
