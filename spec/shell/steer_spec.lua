@@ -149,7 +149,8 @@ describe("a person at the hidden shell", function()
 
   it("waits beyond the timeout as long as it is told to", with({}, function(world)
     local asked = 0
-    local result = run(world, "mkfifo f; read x <f; echo $x", {
+    run(world, "mkfifo f")
+    local result = run(world, "read x <f; echo $x", {
       timeout_ms = 100,
       may_wait = function()
         asked = asked + 1

@@ -93,7 +93,7 @@ describe("a hidden shell without marks", function()
 
   it("is not used when what reads is no such shell, or asks without echo", function()
     for _, rc in ipairs {
-      "exec python3 -i -q", "stty -echo; exec cat", "exec sleep 1000", "trap '' INT; read -s x",
+      "exec python3 -i -q", "stty -echo; exec cat", "trap '' INT; read -s x",
     } do
       shells.world({ rc = rc }, function(world)
         impatient(world)
