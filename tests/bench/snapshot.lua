@@ -1,7 +1,8 @@
 -- Snapshots before and after a call, beside `git status` and `git stash create` on the same tree:
 -- a call that changed nothing (the watch stands for the walk, and a walk each time), and one that
--- changed 10 files; the first snapshot of all; how the store grows over 100 turns. Sizes: 1000 and
--- 50000 files, or those that are given. Usage: efr-lua tests/bench/snapshot.lua [FILES]...
+-- changed 10 files; the first snapshot of all, beside `git add -A`; how the store grows over 1000
+-- turns. Sizes: 1000 and 50000 files, or those that are given.
+-- Usage: efr-lua tests/bench/snapshot.lua [FILES]...
 package.path = (os.getenv("EFR_SOURCE") or ".") .. "/?.lua;" .. package.path
 dofile((os.getenv("EFR_SOURCE") or ".") .. "/spec/helper.lua")
 local snap = require "spec.support.snap"
@@ -9,6 +10,7 @@ local uv = require "luv"
 local world = require "spec.undo.world"
 
 local ROUNDS <const> = 7
+local TURNS <const> = 1000
 local SIZES <const> = #arg > 0 and arg or { "1000", "50000" }
 
 local function ms(fn)
@@ -52,8 +54,9 @@ local function bench(count)
   make_tree(w, count)
   print(("snapshots, %d files"):format(count))
   local first = ms(function() w.call("first", "true") end)
-  w.shell("git init -q . && git config gc.auto 0 && git add -A "
-    .. "&& git -c user.name=a -c user.email=a@b commit -qm one")
+  w.shell("git init -q . && git config gc.auto 0")
+  local add = ms(function() w.shell("git add -A") end)
+  w.shell("git -c user.name=a -c user.email=a@b commit -qm one")
   w.call("git", "true")
   local status = median(function() w.shell("git status --porcelain") end)
   local function call(opts, line)
@@ -65,6 +68,7 @@ local function bench(count)
   end
   local shell = median(function() w.shell("true") end)
   row("the first snapshot of all", first, status)
+  row("git add -A, for the first time", add, status)
   row("a call that changed nothing, watched", median(call { may_skip = true }), status)
   row("a call that changed nothing, walked", median(call {}), status)
   local ten = "for i in 0 1 2 3 4 5 6 7 8 9; do echo %d > d0/s0/f$i.txt; done"
@@ -76,9 +80,12 @@ local function bench(count)
   row("git status", status, status)
   if count == 1000 then
     local before = kib(w.base .. "/data/snapshots")
-    for i = 1, 100 do w.call("g" .. i, ten:format(i + 1000)) end
-    print(("  the store grew by %d KiB over 100 turns of 10 files"):format(
-      kib(w.base .. "/data/snapshots") - before))
+    for i = 1, TURNS do w.call("g" .. i, ten:format(i + 1000)) end
+    local after = kib(w.base .. "/data/snapshots")
+    w.settings["snapshot.keep_turns"] = 10000
+    snap.wait(w.app.snapshots.collect, w.app.snapshots)
+    print(("  the store grew by %d KiB over %d turns of 10 files; packed by %d KiB"):format(
+      after - before, TURNS, kib(w.base .. "/data/snapshots") - before))
   end
   w.remove()
 end

@@ -4,8 +4,8 @@
 -- Runs in efrd, in the turn's task; waits.
 --
 -- Policy: a call that may write has a snapshot of the turn's project, of $SCRATCH, and in auto of
--- every other project that it names. Without one it does not run. What it can write without a
--- snapshot is noted, so that an undo can say so.
+-- every other project, and every directory of sandbox.write_roots, that it names. Without one it
+-- does not run. What it can write without a snapshot is noted, so that an undo can say so.
 
 local coverage = require "efr.conv.coverage"
 local home_copies = require "efr.conv.home_copies"
@@ -42,6 +42,30 @@ local function add_root(turn, what, known, path)
   end
 end
 
+-- A directory of the settings that holds the path; one that overlaps a root with a snapshot would
+-- count its files twice.
+local function add_write_root(turn, what, known, path)
+  local fs = turn.app.ports.fs
+  for _, setting in ipairs(turn.app.config:get("sandbox.write_roots") or {}) do
+    local root = fs.realpath(setting)
+    local is_free = root and is_within(fs.realpath(path) or path, root)
+    for _, other in ipairs(what.roots) do
+      is_free = is_free and not is_within(other, root) and not is_within(root, other)
+    end
+    if is_free then add_root(turn, what, known, root) end
+  end
+end
+
+local function add_named(turn, what, known, call)
+  for _, item in ipairs(call.requirements) do
+    local project = item.path and turn.app.projects:containing(item.path)
+    add_root(turn, what, known, project and project.root)
+  end
+  for _, item in ipairs(call.requirements) do
+    if item.path then add_write_root(turn, what, known, item.path) end
+  end
+end
+
 local function add_uncovered(what, path)
   for _, root in ipairs(what.roots) do
     if is_within(path, root) then return end
@@ -65,12 +89,7 @@ local function plan(turn, call)
   local known = {}
   add_root(turn, what, known, turn.project_root)
   add_root(turn, what, known, turn.scratch)
-  if turn.settings.mode == "auto" then
-    for _, item in ipairs(call.requirements) do
-      local project = item.path and turn.app.projects:containing(item.path)
-      add_root(turn, what, known, project and project.root)
-    end
-  end
+  if turn.settings.mode == "auto" then add_named(turn, what, known, call) end
   add_outside(what, call)
   table.sort(what.roots)
   local home, more = home_copies.paths(turn, call, what.roots)
