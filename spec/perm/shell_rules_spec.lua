@@ -17,6 +17,20 @@ describe("the rules of the grammar", function()
     assert.is_nil(next(with_row))
   end)
 
+  it("are made for the first line and not for a start", function()
+    local before = package.loaded["efr.perm.shell"]
+    package.loaded["efr.perm.shell"] = nil
+    collectgarbage()
+    collectgarbage("stop")
+    local kib = collectgarbage("count")
+    local again = require "efr.perm.shell"
+    kib = collectgarbage("count") - kib
+    collectgarbage("restart")
+    assert.is_true(kib < 256, kib .. " KiB")
+    assert.equal("simple", again.parse("echo a").items[1].kind)
+    package.loaded["efr.perm.shell"] = before
+  end)
+
   for _, row in ipairs(rows) do
     local name, taken, refused, grow = table.unpack(row)
     it(name .. " takes one and refuses one", function()

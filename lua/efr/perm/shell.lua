@@ -70,22 +70,33 @@ local reads_body = false
 
 local function double(s) return { t = "lit", s = s, quote = "double" } end
 
-local rules = {}
-words.add(rules)
-expand.add(rules)
-commands.add(rules)
-compound.add(rules)
-rules.here_body = words.word_of((C((1 - S "\\$`") ^ 1) / double
-  + "\\" * (C(S "$\\`") / double + P "\n" + P(true) / "\\" / double)
-  + V "double_dollar" + V "backquote") ^ 0)
-rules.line = V "list" * V "blanks" * commands.comment ^ -1 * state.bodies
-rules.any = Cmt(P(true), function() return reads_body end) * V "here_body" + V "line"
+local function make_rules()
+  local made = {}
+  words.add(made)
+  expand.add(made)
+  commands.add(made)
+  compound.add(made)
+  made.here_body = words.word_of((C((1 - S "\\$`") ^ 1) / double
+    + "\\" * (C(S "$\\`") / double + P "\n" + P(true) / "\\" / double)
+    + V "double_dollar" + V "backquote") ^ 0)
+  made.line = V "list" * V "blanks" * commands.comment ^ -1 * state.bodies
+  made.any = Cmt(P(true), function() return reads_body end) * V "here_body" + V "line"
+  return made
+end
+
+-- Made for the first line: a start needs none, and they are 2 MiB of work.
+local kept_rules, kept_grammar
+
+local function rules()
+  kept_rules = kept_rules or make_rules()
+  return kept_rules
+end
 
 ---The names of the rules, for specs.
 ---@return string[]
 function M.rules()
   local names = {}
-  for name in pairs(rules) do
+  for name in pairs(rules()) do
     names[#names + 1] = name
   end
   sort(names)
@@ -99,17 +110,20 @@ end
 ---@return any pattern  anchored at both ends
 function M.compile(start, around)
   local copy = { V(start) * -P(1) }
-  for name, rule in pairs(rules) do
+  for name, rule in pairs(rules()) do
     copy[name] = around and around(rule) or rule
   end
   return P(copy)
 end
 
-local grammar = M.compile "any"
+local function grammar()
+  kept_grammar = kept_grammar or M.compile "any"
+  return kept_grammar
+end
 
 -- Reading --------------------------------------------------------------------------------------
 
-local inner_grammar = grammar
+local inner_grammar
 
 local function read(text, body, pattern)
   reads_body = body
@@ -144,8 +158,8 @@ function M.parse(line, pattern, inner)
     return nil, "no match", { what = "a line without NUL", pos = line:find("\0", 1, true) }
   end
   state.reset(readers)
-  inner_grammar = inner or grammar
-  local ok, made = pcall(read, line, false, pattern or grammar)
+  inner_grammar = inner or grammar()
+  local ok, made = pcall(read, line, false, pattern or grammar())
   if ok then
     if not pattern then
       made.comments, made.source = state.has_comments(), line
