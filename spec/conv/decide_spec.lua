@@ -59,14 +59,21 @@ describe("conv: a decision", function()
     end
   end)
 
-  it("refuses full mode, which needs undo", function()
-    local w = world_of.new { config = { ["permissions.allow_full"] = true } }
-    local reply, message, code = w:send("go", { new_conversation = true, settings = { mode = "full" } })
-    assert.is_nil(reply)
-    assert.equal("invalid", code)
-    assert.is_truthy(message:find("full needs undo", 1, true))
-    w = world_of.new()
-    message = select(2, w:send("go", { new_conversation = true, settings = { mode = "full" } }))
+  it("refuses full mode, which needs undo and its copies", function()
+    for _, off in ipairs { "undo.enabled", "snapshot.enabled", false } do
+      local config = { ["permissions.allow_full"] = true, ["undo.enabled"] = true,
+        ["snapshot.enabled"] = true }
+      if off then config[off] = false end
+      local w = world_of.new { config = config }
+      w.app.ports.sys.getuid, w.app.shells.has_zsh =
+        function() return 1000 end, function() return true end
+      local reply, text, code = w:send("go", { new_conversation = true, settings = { mode = "full" } })
+      assert.equal(not off, reply ~= nil, text)
+      assert.equal(off and "invalid" or nil, code)
+      assert.is_truthy(not off or text:find("full needs undo", 1, true))
+    end
+    local w = world_of.new()
+    local message = select(2, w:send("go", { new_conversation = true, settings = { mode = "full" } }))
     assert.is_truthy(message:find("permissions.allow_full is not true", 1, true))
   end)
 

@@ -7,6 +7,7 @@ do:COMMAND runs a command of the shell while the question waits, and then answer
 always: allows and saves the rule; always:COMMAND runs a command before; always-phone: the same from a phone, then no.
 do-not:COMMAND runs a command and answers nothing.
 then:COMMAND answers allow and runs the command when the call has started; stop:COMMAND interrupts after it.
+EFR_EXITS_MODE: the mode of the prompt.
 Prints one JSON object: the events of the turn that tell of the exit, and the call's result.
 """
 import json
@@ -69,9 +70,10 @@ def at_once(socket, conversation, call):
 def main():
     socket, directory, mode, line = sys.argv[1:5]
     client = Client(socket)
-    sway = os.environ.get("SWAYSOCK")
+    sway, wanted = os.environ.get("SWAYSOCK"), os.environ.get("EFR_EXITS_MODE")
     sent = client.request("prompt.send", {
         "command_id": str(uuid.uuid4()), "text": line, "new_conversation": True,
+        **({"settings": {"mode": wanted}} if wanted else {}),
         "context": {"pwd": directory, **({"desktop": {"SWAYSOCK": sway}} if sway else {})}})
     conversation, out = sent["conversation_id"], {"events": []}
     client.start("conversation.subscribe", {"conversation_id": conversation, "after_seq": 0})

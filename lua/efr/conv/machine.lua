@@ -15,13 +15,14 @@ function M.facts(app, turn)
   }, turn)
 end
 
----The facts that full mode is refused by. Undo does not exist yet, so it is off.
+---The facts that full mode is refused by.
 ---@param app table
 ---@return table
 function M.full(app)
   return {
     allow_full = app.config:get("permissions.allow_full"), uid = app.ports.sys.getuid(),
-    undo = false, zsh = app.shells:has_zsh(),
+    undo = app.config:get("undo.enabled") and app.config:get("snapshot.enabled"),
+    zsh = app.shells:has_zsh(),
   }
 end
 

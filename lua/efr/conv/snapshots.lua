@@ -249,6 +249,9 @@ local function record_refs(turn)
   return out
 end
 
+-- The modes in which things change with no question.
+local OFFERS <const> = { auto = true, full = true }
+
 ---The end of a turn: its changes as the trees say, and whether it can be undone.
 ---@param turn efr.Turn
 ---@return {available: boolean, not_covered: string[], refs: {root: string, count: integer}[]?}?
@@ -268,9 +271,8 @@ function M.finish(turn)
   table.sort(turn.left_out)
   local refs = record_refs(turn)
   changed = changed or #refs > 0
-  if not turn.app.config:get("undo.enabled") or turn.settings.mode ~= "auto" or not changed then
-    return nil
-  end
+  local offers = turn.app.config:get("undo.enabled") and OFFERS[turn.settings.mode]
+  if not offers or not changed then return nil end
   return { available = true, not_covered = turn.app.ports.json.array(turn.left_out),
     refs = #refs > 0 and refs or nil }
 end
