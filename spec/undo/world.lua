@@ -20,7 +20,10 @@ function M.new(name)
   function place.restart()
     app.snapshots = assert(snapshot.new {
       ports = app.ports, git = app.git, db = app.db, config = app.config, log = app.log,
-      paths = app.paths, ignored = function() end,
+      paths = app.paths, ignored = function() end, home = place.base .. "/home",
+      hidden = function()
+        return function(path) return path:find("/hidden$") ~= nil end
+      end,
     })
     app.undo = undo.new(app)
   end
@@ -33,6 +36,7 @@ function M.new(name)
     return assert(snap.wait(app.snapshots.begin, app.snapshots, {
       turn_id = turn_id, call_id = "k" .. place.calls, conversation_id = opts.conversation_id,
       roots = opts.roots or { place.project }, may_skip = opts.may_skip or false,
+      home = opts.home,
     }))
   end
 

@@ -18,6 +18,8 @@ local M = {}
 
 local TRIES <const> = 3
 local ENTRIES_MAX <const> = 100000 -- of one directory
+local TOO_MANY <const> = "EFR_TREE_TOO_MANY"
+local GROWN <const> = 20 -- times of a limit that a command may make a directory grow
 local STEPS <const> = 64 -- before the loop has its turn
 local UNSEEN <const> = { EXDEV = "mount", EACCES = "unreadable" }
 local GONE <const> = { ENOENT = true, ENOTDIR = true, ELOOP = true }
@@ -88,8 +90,8 @@ local function mark_of(self, path, info, limits)
   return info.type == "file" and info.size > limits.max_bytes and "big" or nil
 end
 
--- Adds a path, and with `deep` all below it.
-local function look(self, top, path, deep, found)
+-- Adds a path, and with `deep` all below it, as long as there is room in {left}.
+local function look(self, top, path, deep, found, room)
   if found[path] ~= nil and not deep then return true end
   local info, err, code = stat_of(top, path)
   if err then return nil, err, code end
@@ -100,6 +102,7 @@ local function look(self, top, path, deep, found)
   end
   info.mark, info.empty = mark_of(self, path, info, self.limits()), info.type == "dir"
   found[path] = info
+  room.left = room.left - 1
   if info.type ~= "dir" or info.mark or not deep then return true end
   local entries
   entries, err, code = top:list(path, ENTRIES_MAX)
@@ -112,7 +115,8 @@ local function look(self, top, path, deep, found)
   end
   for i, name in ipairs(list.keys(entries)) do
     local ok
-    ok, err, code = look(self, top, path .. "/" .. name, true, found)
+    if room.left < 0 then return nil, path .. " has too many files", TOO_MANY end
+    ok, err, code = look(self, top, path .. "/" .. name, true, found, room)
     if not ok then return nil, err, code end
     if i % STEPS == 0 then async.sleep(0) end
   end
@@ -137,14 +141,15 @@ end
 -- it has no copy.
 local function look_first(self, top, item, notes)
   local found, limits = {}, self.limits()
-  local ok, err, code = look(self, top, item.path, item.tree or false, found)
-  if not ok then return nil, err, code end
+  local ok, err, code =
+    look(self, top, item.path, item.tree or false, found, { left = limits.max_files })
+  if not ok and code ~= TOO_MANY then return nil, err, code end
   local own = found[item.path]
   if item.must and own and own.mark then
     return nil, ("%s cannot be copied: %s"):format(full(self, item.path),
       names.REASONS[names.CODES[own.mark]]), "EFR_NOT_COVERED"
   end
-  if item.tree and is_over(found, limits) then
+  if item.tree and (not ok or is_over(found, limits)) then
     notes[#notes + 1] = { path = item.path, note = "over the copy limits" }
     item.tree = nil
     return true
@@ -297,10 +302,10 @@ local function take(self, strict)
   if not ok then return nil, err, code end
   local top <close>, why, kind = self.ports.dir.open(self.path)
   if not top then return nil, why, kind end
-  local found = {}
+  local found, room = {}, { left = GROWN * self.limits().max_files }
   self.is_hidden = self.hidden()
   for _, path in ipairs(list.keys(self.wanted)) do
-    ok, err, code = look(self, top, path, self.wanted[path], found)
+    ok, err, code = look(self, top, path, self.wanted[path], found, room)
     if not ok then return nil, err, code end
   end
   local what = { found = found, strict = strict, kept = {} }
