@@ -18,12 +18,13 @@ project
 stop_daemon # one that sees the mount starts later
 mkdir "$HOME/dead" "$HOME/dead/p"
 if [[ $(id -u) != 0 ]]; then
-    printf '[sandbox]\nwrite_roots = ["%s"]\n' "$HOME/dead/p" >>"$HOME/.config/efr/config.toml"
+    sandbox_key "write_roots = [\"$HOME/dead/p\"]"
     contains "$(efr new -- go 2>&1)" '^seen: .*ran-42' 'a call with roots that answer'
     exit 0
 fi
 
 export tests run HOME P log
+export -f sandbox_key
 # shellcheck disable=SC2016
 out=$(unshare --mount timeout -s KILL 100 bash -euc '
     pid() { sed -n "s/.*\"pid\": *\([0-9]*\).*/\1/p" "$run/daemon.json"; }
@@ -38,7 +39,7 @@ out=$(unshare --mount timeout -s KILL 100 bash -euc '
     timeout -s KILL 15 efr run --write "$HOME/dead/p" -- echo ran 2>&1 | sed "s/^/write: /" || :
     end "a dead project"
     sed -i "/^\[\[projects\]\]/,\$d" "$HOME/.config/efr/projects.toml"; efr project add "$P" >/dev/null
-    printf "[sandbox]\nwrite_roots = [\"%s\"]\n" "$HOME/dead/p" >>"$HOME/.config/efr/config.toml"
+    sandbox_key "write_roots = [\"$HOME/dead/p\"]"
     timeout -s KILL 30 efr sandbox check | sed -n "s/^auto: /check: /p"
     timeout -s KILL 15 efr run -- echo ran 2>&1 | sed "s/^/root: /" || :
     end "a dead write root"' 2>&1) || fail "with a dead mount: $out"

@@ -5,6 +5,7 @@
 # Not covered: how a layer becomes a tree (spec/store/snapshot_layer_spec.lua).
 . "$(dirname "$0")/lib.sh"
 new_home
+unset EFR_SBX_BACKEND # both are looked at here
 config auto
 model <<'EOF'
 return function() error("no model may be asked") end

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 new_home
 config auto
-printf '[sandbox]\nsynced_dirs = ["%s"]\n' "$HOME/Sync" >>"$HOME/.config/efr/config.toml"
+sandbox_key "synced_dirs = [\"$HOME/Sync\"]"
 . "$(dirname "$0")/lib_exits.sh"
 exits_model
 export XDG_RUNTIME_DIR=$T/rt

@@ -38,7 +38,7 @@ kinds() { efr explain --mode auto --json "$1" | field '" ".join(e["kind"] for e 
 setting() {
     expect "$1" "$(kinds "$1")" "$3"
     cp "$file" "$T/plain.toml"
-    printf '[sandbox]\n%s\n' "$2" >>"$file"
+    sandbox_key "$2"
     expect "$1 with $2" "$(kinds "$1")" "$4"
     cp "$T/plain.toml" "$file"
 }

@@ -48,7 +48,8 @@ new_home() {
     unset TMUX TMUX_PANE
 }
 
-# config [MODE]: config.toml with the scripted provider; the model is $T/model.lua.
+# config [MODE]: config.toml with the scripted provider; the model is $T/model.lua. With
+# EFR_SBX_BACKEND=bwrap bubblewrap builds the calls.
 config() {
     cat >"$HOME/.config/efr/config.toml" <<EOF
 [model]
@@ -58,6 +59,19 @@ file = "$T/model.lua"
 [permissions]
 mode = "${1:-auto}"
 EOF
+    [[ ${EFR_SBX_BACKEND-} != bwrap ]] || sandbox_key 'backend = "bwrap"'
+}
+
+# sandbox_key LINE: a key of [sandbox] in config.toml, which must not have that table twice.
+sandbox_key() {
+    local file=$HOME/.config/efr/config.toml
+    if ! grep -qx '\[sandbox\]' "$file"; then
+        # In front: a test may add keys to the table that is last.
+        printf '[sandbox]\n' | cat - "$file" >"$file.new"
+        mv "$file.new" "$file"
+    fi
+    LINE=$1 awk '{ print } $0 == "[sandbox]" { print ENVIRON["LINE"] }' "$file" >"$file.new"
+    mv "$file.new" "$file"
 }
 
 # model: the Lua file of the scripted model, from standard input.

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 new_home
 config auto
-printf '[sandbox]\nmask = ["~/m"]\n' >>"$HOME/.config/efr/config.toml"
+sandbox_key 'mask = ["~/m"]'
 mkdir -p "$HOME"/{.ssh,.aws,p_evil,m,m_evil,w/app,.config/fish}
 printf 'TOP-SECRET\n' | tee "$HOME/.aws/credentials" "$HOME/m/key" >"$HOME/.ssh/id_test"
 printf 'seen\n' >"$HOME/m_evil/key"

@@ -37,7 +37,7 @@ equals "$(cat made)" in 'a write in the project'
 equals "$(printf 'from stdin' | efr run -- cat)" 'from stdin' 'standard input'
 # sandbox.protect is read-only also inside the project.
 mkdir keep
-printf '[sandbox]\nprotect = ["%s/keep"]\n' "$P" >>"$HOME/.config/efr/config.toml"
+sandbox_key "protect = [\"$P/keep\"]"
 efr config reload >/dev/null
 rc=0
 efr run -- sh -c 'echo x > keep/file' 2>"$T/err" || rc=$?

@@ -7,6 +7,7 @@
 # (./dev test-kernels).
 . "$(dirname "$0")/lib.sh"
 new_home
+unset EFR_SBX_BACKEND # both are looked at here
 config auto
 mkdir -p "$HOME/.ssh" "$HOME/notes" "$P/.git/hooks"
 printf 'SECRET-KEY\n' >"$HOME/.ssh/id_test"

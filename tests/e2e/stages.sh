@@ -39,6 +39,11 @@ stages=(launcher:start init:identity init:mounts init:landlock command:command)
 [[ $size == long ]] && stages=(launcher:{parent,descriptors,"call directory",plan,environment,landlock,start,"tool caches"}
     init:{start,identity,network,"read-only root","mount sources",devices,pool,proc,mounts,directory,no_new_privs,landlock,"start of the command","pid 1"}
     command:command) # later its environment is that of a call, with no name of the stage
+if [[ ${EFR_SBX_BACKEND-} == bwrap ]]; then # others build a part of it: stages of tests/sbx/stages.py
+    stages=(launcher:{start,bubblewrap} init:{start,mounts,landlock} command:command)
+    [[ $size == long ]] && stages+=(launcher:{"mount sources",mounts,proc,devices}
+        init:{plan,namespaces,directory,no_new_privs,"start of the command","pid 1"})
+fi
 mounts=$(grep -c . /proc/self/mountinfo)
 for stage in "${stages[@]}"; do
     # A turn before it, so that efrd and its hidden shell are there.
