@@ -2,7 +2,7 @@
 # Owns: replay of the conversation's sandbox state, one evaluation of the line, the report on
 # descriptor 3. Must not know: efrd or the host; everything here is untrusted to both.
 # DIR holds `line` (the line as it was given); `shell` and `functions.zwc`, what the hidden shell
-# defines; and `replay/`, what earlier calls defined: `state` (NUL-separated fields, data only), `names`
+# defines; `plain`, words that are no alias and no function in this call; and `replay/`, what earlier calls defined: `state` (NUL-separated fields, data only), `names`
 # and `functions/`. Functions of both are loaded when they are called.
 #
 # The line runs at top level, so `local`, `return` and `exit` act as in a script. zsh parses it
@@ -57,6 +57,17 @@ _efr_replay() {
   (( $#_efr_lazy )) || builtin return
   builtin unfunction -- ${_efr_shell:*_efr_lazy} 2>/dev/null
   builtin autoload -Uz -- $_efr_replay_dir/functions/${^_efr_lazy}
+}
+
+# A call with rights beyond the sandbox runs what its question named, and no alias or function of that
+# name, wherever it comes from.
+_efr_take_plain() {
+  builtin emulate -L zsh
+  builtin local _efr_n
+  for _efr_n in ${(f)mapfile[$_efr_dir/plain]}; do
+    builtin unalias -- $_efr_n
+    builtin unfunction -- $_efr_n
+  done 2>/dev/null
 }
 
 # What is there before the line runs, so that only changes are reported. Text of functions that
@@ -160,6 +171,7 @@ _efr_at_exit() {
 {
   [[ -e $_efr_dir/shell ]] && _efr_take_shell
   [[ -e $_efr_replay_dir/state ]] && _efr_replay
+  [[ -e $_efr_dir/plain ]] && _efr_take_plain
   _efr_line=$(<$_efr_dir/line)
   builtin typeset -ga zshexit_functions
   _efr_remember

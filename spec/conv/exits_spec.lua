@@ -32,7 +32,9 @@ local function completed(w) return w:find("tool_call_completed")[1] end
 
 describe("conv.exits", function()
   it("asks about an exit, and a yes gives the grant to this call", function()
-    local w = start("touch ~/notes/a")
+    local w = start("touch ~/notes/a", { prepare = function(one)
+      one.fs.write_atomic("/usr/bin/touch", "", 493)
+    end })
     assert.equal(0, #w.runs)
     local request, question = w:find("exit_requested")[1], w:find("approval_requested")[1]
     assert.same({ "write" }, request.kinds)
@@ -51,6 +53,7 @@ describe("conv.exits", function()
     assert(respond(w, "allow"))
     assert.equal("contained", w.runs[1].launch)
     assert.same({ { kind = "write", path = "/home/u/notes/a" } }, w.prepared[1].grants)
+    assert.same({ "touch" }, w.prepared[1].plain)
     local judged = w:find("exit_judged")[1]
     assert.same({ "user", "allow" }, { judged.judge, judged.verdict })
     assert.same({ kind = "contained", grants = request.grants },

@@ -21,6 +21,7 @@ local function contained(world, line, opts)
     file:close()
   end
   put("line", line)
+  if opts.plain then put("plain", opts.plain) end
   for name, text in pairs(opts.state or {}) do put("replay/" .. name, text) end
   local result = world:shell():run {
     call = call, launch = "contained", timeout_ms = 30000, trusted = opts.trusted,
@@ -96,6 +97,19 @@ describe("a contained call", function()
     assert.equal("git: command\nls: command\nok\n", (contained(world, line, { trusted = trusted })))
     -- A word that becomes trusted later goes at once.
     assert.equal("ok: none\n", (contained(world, "whence -w ok", { trusted = { "ok" } })))
+  end))
+
+  it("runs the programs that its question named", with("ls() { print shell; }; alias sed='print no'",
+    function(world)
+    local output, said = contained(world, "whence -w ls sed git cat; ok", {
+      plain = "ls\nsed\ngit\n",
+      state = {
+        state = "alias\0ls\0print state\0func\0git\0print state git\0", names = "ok\ncat",
+        ["functions/ok"] = "\tprint ok", ["functions/cat"] = "\tprint cat",
+      },
+    })
+    assert.equal("ls: command\nsed: command\ngit: command\ncat: function\nok\n", output)
+    assert.same({}, said)
   end))
 
   it("runs with any functions, aliases and options of the user's", with([==[

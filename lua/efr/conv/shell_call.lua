@@ -100,6 +100,17 @@ local function run_options(turn, call, opts)
   }
 end
 
+-- What a call with grants runs is what its question named: no alias and no function of that name,
+-- which an earlier call may have made in the sandbox.
+local function plain_words(call)
+  local out = {}
+  for _, program in ipairs(call.facts.programs or {}) do
+    local known = program.resolved or program.builtin
+    if known and program.word:find("^[%w_][%w_.+-]*$") then out[#out + 1] = program.word end
+  end
+  return out
+end
+
 local function prepare(turn, call, opts)
   local opened, sandbox = call.exits or {}, turn.app.sandbox
   local wanted = {
@@ -112,6 +123,7 @@ local function prepare(turn, call, opts)
     launch = call.launch,
     named = named_paths(call),
     grants = opened.grants,
+    plain = opened.grants and plain_words(call) or nil,
     env_set = opened.env_set,
   }
   if call.launch == "contained" then

@@ -62,6 +62,7 @@ local function write_inside(self, dir, opts)
     editor = assert(ports.assets.get("zsh/hidden/editor"), "no editor is embedded"),
     ["child.zsh"] = assert(ports.assets.get("zsh/efr-child.zsh"), "no child shell is embedded"),
   }
+  if opts.plain then files.plain = table.concat(opts.plain, "\n") .. "\n" end
   for name, bytes in pairs(files) do
     ok, err, code = write_new(ports.uv, dir .. "/in/" .. name, bytes, MODES[name])
     if not ok then return nil, err, code end
@@ -175,6 +176,7 @@ end
 ---@field scratch string?
 ---@field extra_write string[]?  more write roots of this call
 ---@field grants efr.sbx.Grant[]?  decided by the caller
+---@field plain string[]?  words that are no alias and no function in the line
 ---@field env_pass string[]?  variables of the launcher that the call gets whatever their names
 ---@field env_set string[][]?  {name, value}: more variables of the call
 ---@field named string[]?  paths that the call declared, for sandbox.write_projects = "named"
