@@ -73,6 +73,8 @@ local CONDITIONS <const> = {
   { "the directory itself and below it", { "touch ~/notes/a.md" }, { "touch ~/notes2" } },
   { "no link at the end", { "echo a > ~/notes/a.md" },
     { "echo a > ~/notes/a.md", { links = { ["/home/u/notes/a.md"] = "/home/u/Documents/x" } } } },
+  { "no link from its own place to its own place", { "echo a > ~/notes/a.md" },
+    { "echo a > ~/notes/l", { links = { ["/home/u/notes/l"] = "/home/u/notes/a.md" } } } },
   { "no link in between", { "echo a > ~/notes/a.md" },
     { "echo a > ~/notes/d/x", { links = { ["/home/u/notes/d"] = "/home/u/Documents" } } } },
   { "no link that leads nowhere", { "cp a.txt ~/notes/b" },
@@ -168,6 +170,7 @@ describe("perm.always", function()
     for path, why in pairs({
       ["/home/u"] = "is protected", ["/home/u/.config/systemd/user"] = "is protected",
       ["/home/u/p"] = "project", ["/home/u/Dropbox/x"] = "other machines",
+      ["/home/u/.config/efr/x"] = "efr's configuration",
       ["/home/u/x/.git/y"] = "git directory", ["/home/u/.ssh/x"] = "secret",
     }) do
       local reason = always.problem(on, { kind = "write", under = path })

@@ -80,10 +80,6 @@ local CLOSED <const> = {
     return secret and "a secret lies there" or nil
   end,
   function(call, dir)
-    local wide = paths.within(call.machine.home, dir)
-    return wide and "your home directory lies there" or nil
-  end,
-  function(call, dir)
     local rule = rule_at(call, dir)
     return rule and ("your rule %s says %s there"):format(rule.cite or "of this conversation",
       rule.effect) or nil
