@@ -187,9 +187,23 @@ local function run_command(env, name, args)
   return report(env, message, kind, data)
 end
 
+-- `efr` alone: what is set up, and the next step.
+local function overview(env)
+  local setup = require(PREFIX .. "setup")
+  env:out(("efr %s, an agent in your zsh\n"):format(env.ports.sys.VERSION))
+  local step = setup.show(env, require("efr.cli.setup").parts(env))
+  local ready = ", what is in this directory   (in a zsh with the plugin)"
+  env:out(("next:  %s\n"):format(step or ready))
+  env:out("       efr --help lists the commands\n")
+  return failure.OK
+end
+
 local function dispatch(env, args)
   local name = args[1]
-  if not name or name == "-h" or name == "--help" or name == "help" and not args[2] then
+  if not name then
+    return overview(env)
+  end
+  if name == "-h" or name == "--help" or name == "help" and not args[2] then
     env:out(usage())
     return failure.OK
   end

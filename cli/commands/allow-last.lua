@@ -1,5 +1,6 @@
 -- efr allow-last: lets the call that was refused last run once, in a turn of its own.
 
+local ask = require "efr.cli.ask"
 local conn = require "efr.cli.conn"
 local failure = require "efr.cli.failure"
 local follow = require "efr.cli.follow"
@@ -27,12 +28,10 @@ local function is_wanted(args, env, refused)
   end
   if args.yes then
     return true
-  elseif not env:is_tty(0) or not env:is_tty(2) then
+  elseif not ask.possible(env) then
     return nil, "give --yes to let it run", "EFR_USAGE"
   end
-  env:err("let it run once? y/n ")
-  local answer = env.ports.tty.read(0)
-  return answer ~= nil and answer:find("^%s*[yY]") ~= nil
+  return ask.only_yes(env, "let it run once?")
 end
 
 function M.run(args, env)

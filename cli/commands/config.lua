@@ -2,6 +2,7 @@
 -- Owns: the actions and what they print. Must not know: the layout of the file (config/edit), the
 -- meaning of a key.
 
+local ask = require "efr.cli.ask"
 local conn = require "efr.cli.conn"
 local edit = require "efr.config.edit"
 local editor = require "efr.cli.editor"
@@ -262,12 +263,7 @@ local function prepare(env)
 end
 
 local function ask_again(env)
-  if not env:is_tty(0) or not env:is_tty(2) then
-    return false
-  end
-  env:err("edit it again? [Y/n] ")
-  local answer = env.ports.tty.read(0)
-  return answer ~= nil and answer ~= "" and not answer:find("^%s*[nN]")
+  return ask.possible(env) and ask.yes(env, "edit it again?")
 end
 
 local function edit_file(_, env)
