@@ -170,7 +170,7 @@ describe("sbx.caches", function()
 
   it("finds another place for caches that are missing", function()
     local all = { "/home/u/.cache", "/home/u/.cargo", "/home/u/.npm", "/home/u/go/pkg/mod",
-      "/home/u/.gradle/caches", "/home/u/.bun/install/cache" }
+      "/home/u/.gradle/caches", "/home/u/.bun/install/cache", "/home/u/.m2/repository" }
     local fresh = { ["/home/u/.cache"] = false, ["/home/u/.cargo"] = false,
       ["/home/u/.npm"] = false, ["/home/u/.cargo/bin"] = false,
       ["/home/u/.cargo/config.toml"] = false }
@@ -178,7 +178,8 @@ describe("sbx.caches", function()
       return { XDG_CACHE_HOME = top .. "/.cache", npm_config_cache = top .. "/.npm",
         CARGO_HOME = top .. "/.cargo", GOMODCACHE = top .. "/go/pkg/mod",
         GRADLE_USER_HOME = top .. "/.gradle/caches",
-        BUN_INSTALL_CACHE_DIR = top .. "/.bun/install/cache" }
+        BUN_INSTALL_CACHE_DIR = top .. "/.bun/install/cache",
+        MAVEN_OPTS = "-Dmaven.repo.local=" .. top .. "/.m2/repository" }
     end
     assert.same(at("/run/user/1000/efr-cache"), defaults({ files = fresh, spec = { caches = all } }))
     assert.same(at("/tmp/efr-cache"),

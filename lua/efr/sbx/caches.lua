@@ -27,7 +27,8 @@ M.PINS = {
 M.VARIABLES = { CCACHE_DIR = "ccache", SCCACHE_DIR = "sccache", ZIG_GLOBAL_CACHE_DIR = "zig" }
 local ORDER <const> = { "CCACHE_DIR", "SCCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR" }
 -- What tools read instead of their place below the home directory, where that does not exist: no
--- overlay can be mounted there. dir: what has to be missing, where that is more than the cache.
+-- overlay can be mounted there. dir: what has to be missing, where that is more than the cache;
+-- before: what stands before the path in the variable.
 M.MISSING = {
   { cache = ".cache", variable = "XDG_CACHE_HOME" },
   { cache = ".npm", variable = "npm_config_cache" },
@@ -35,6 +36,7 @@ M.MISSING = {
   { cache = "go/pkg/mod", variable = "GOMODCACHE" },
   { cache = ".bun/install/cache", variable = "BUN_INSTALL_CACHE_DIR" },
   { cache = ".gradle/caches", dir = ".gradle", variable = "GRADLE_USER_HOME" },
+  { cache = ".m2/repository", variable = "MAVEN_OPTS", before = "-Dmaven.repo.local=" },
 }
 local MAX_NAME <const> = 255
 local DIR_MODE <const> = 448 -- 0700
@@ -182,7 +184,7 @@ local function can_be_made(spec, path, places)
   return over(places, (path ~= "" and spec.look(path).real or "") .. rest) ~= nil
 end
 
--- Caches of the settings that are not there: {cache, variable, path}.
+-- Caches of the settings that are not there: {cache, variable, path, value}.
 local function missing(spec, mounts)
   local out, wanted, places = {}, {}, {}
   for _, mount in ipairs(mounts) do
@@ -195,7 +197,8 @@ local function missing(spec, mounts)
     if wanted[path] and not spec.look(spec.home .. "/" .. (row.dir or row.cache))
       and not can_be_made(spec, path, places) then
       local place = stand_in(spec, row.cache)
-      out[#out + 1] = { variable = row.variable, cache = row.cache, path = place }
+      local value = (row.before or "") .. place
+      out[#out + 1] = { variable = row.variable, cache = row.cache, path = place, value = value }
     end
   end
   return out
@@ -213,7 +216,7 @@ function M.fields(spec, overlays, mounts)
   local real = cache and over(overlays, cache.real) and cache.real
   for _, found in ipairs(absent) do
     if found.cache == ".cache" then real = found.path end
-    table.move({ "default", found.variable, found.path }, 1, 3, #out + 1, out)
+    table.move({ "default", found.variable, found.value }, 1, 3, #out + 1, out)
   end
   for _, name in ipairs(real and ORDER or {}) do
     table.move({ "move", name, real .. "/" .. M.VARIABLES[name] }, 1, 3, #out + 1, out)
