@@ -49,6 +49,10 @@ describe("conv.allow_last", function()
     -- The same line once more in that turn is asked about.
     assert.equal(3, #w:find("approval_requested"))
     assert.equal(1, #w.runs)
+    -- efr's own prompt names nothing.
+    local record = w:find("exit_requested")[3].record
+    assert.same({ "please" }, record.user_messages)
+    assert.is_nil(record.facts.targets[1].named_in_user_messages)
   end)
 
   it("asks when the call is another one, or leaves the sandbox in another way", function()

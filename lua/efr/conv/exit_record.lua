@@ -22,6 +22,12 @@ local FACTS_MAX <const> = 32
 
 -- The record -------------------------------------------------------------------------------------
 
+-- What the user wrote in this turn; the prompt of `efr allow-last` is efr's, with a line of the
+-- model's in it.
+local function own_text(turn)
+  return not turn.prompt.allow_once and turn.prompt.text or nil
+end
+
 -- What the user wrote in earlier turns that ran, newest first.
 local function earlier(turn)
   local query, out = turn.app.query, {}
@@ -31,7 +37,8 @@ local function earlier(turn)
     local events = row.id ~= turn.id and row.started_at
       and query:events(turn.conv.id, { after = row.queued_seq - 1, limit = 1 })
     local event = events and events[1] and events[1].event
-    if event and type(event.text) == "string" then out[#out + 1] = event.text end
+    local own = event and type(event.text) == "string" and not event.allow_once
+    if own then out[#out + 1] = event.text end
   end
   return out
 end
@@ -39,7 +46,8 @@ end
 -- The user's own words, oldest first; the oldest go when they are too many.
 local function user_messages(turn)
   local all = earlier(turn)
-  table.insert(all, 1, turn.app.ports.text.clean(turn.prompt.text))
+  local own = own_text(turn)
+  if own then table.insert(all, 1, turn.app.ports.text.clean(own)) end
   local out, bytes = turn.app.ports.json.array({}), 0
   for _, words in ipairs(all) do
     bytes = bytes + #words
@@ -78,7 +86,7 @@ end
 
 -- The words of the newest turns, which alone can name something.
 local function naming_words(turn)
-  local out = { turn.prompt.text }
+  local out = { own_text(turn) }
   for i, words in ipairs(earlier(turn)) do
     if i > NAMING_TURNS then break end
     out[#out + 1] = words
