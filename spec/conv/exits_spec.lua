@@ -214,6 +214,30 @@ describe("conv.exits", function()
       .. "refused 3 actions in a row and nobody could decide", 1, true))
   end)
 
+  it("offers an always rule for what one covers, and none for a name that cannot be read", function()
+    local function offered(line)
+      local w = start(line, { prepare = function(world)
+        world.fs.mkdirs("/home/u/odd\n")
+        world.fs.tree["/home/u/notes/there"] = "x"
+        world.fs.tree["/home/u/odd\n/there"] = "x"
+      end })
+      return w:find("approval_requested")[1].exit.always_rule, w
+    end
+    assert.equal("write under ~/notes", (offered("cp a ~/notes/there")))
+    assert.is_nil((offered("cp a ~/odd$'\\n'/there")))
+    assert.is_nil((offered("touch ~/notes/new")))
+    assert.is_nil((offered("sudo ls")))
+    -- Only a local terminal saves it, and the question stays open.
+    local _, w = offered("cp a ~/notes/there")
+    local asked = w:find("approval_requested")[1]
+    for _, session in ipairs { { origin = "phone", tty = "/dev/pts/1" }, { origin = "cli" },
+      { origin = "cli", tty = "/dev/pts/1", peer = { model_side = true } } } do
+      local params = { conversation_id = w.id, call_id = asked.call_id, decision = "allow", always = true }
+      assert.equal("forbidden", select(3, w:call("approve", params, session)))
+    end
+    assert.equal(0, #w:find("approval_resolved"))
+  end)
+
   it("does not count a line that only has to be split as a refusal", function()
     local w = world_of.new {}
     w.fs.mkdirs("/home/u/p/.git")

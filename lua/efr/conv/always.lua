@@ -93,8 +93,11 @@ function M.offer(turn, call, decision)
     more_floors = sbx_allow.floors(source),
   }, { __index = call.facts })
   local with = engine.decide(setmetatable({ facts = facts }, { __index = call.decided }))
-  if with.effect ~= "contain" then return nil end
-  return rule, allow.words(rule, turn.app.env.HOME)
+  local words = allow.words(rule, turn.app.env.HOME)
+  -- A name that the file cannot hold, or that a person cannot read as it is, gets no rule.
+  local plain = turn.app.ports.text.is_utf8(words) and not words:find("%c")
+  if with.effect ~= "contain" or not plain then return nil end
+  return rule, words
 end
 
 -- Saving -----------------------------------------------------------------------------------------
