@@ -33,11 +33,11 @@ function M.wait(fn, ...)
   return table.unpack(out, 1, out.n)
 end
 
---- A new place: base, project, app, settings (changed at will).
-function M.place(name)
+--- A new place: base, project, app, settings (changed at will). base: of one that is there.
+function M.place(name, base)
   local ports, place = M.ports, { settings = {}, errors = {} }
   local top = ports.sys.getuid() == 0 and "/var/lib" or os.getenv("HOME")
-  place.base = ("%s/efr-%s-spec.%d"):format(assert(ports.fs.realpath(top)), name,
+  place.base = base or ("%s/efr-%s-spec.%d"):format(assert(ports.fs.realpath(top)), name,
     ports.sys.getpid())
   place.project = place.base .. "/project"
   for _, dir in ipairs { "project", "home", "config", "data", "state", "runtime" } do

@@ -4,56 +4,32 @@
 -- others in each run. Needs efr's own Lua state and the launcher.
 if not package.preload["efr.tree"] then return end
 
+local faults = require "spec.undo.faults"
 local snap = require "spec.support.snap"
 local world = require "spec.undo.world"
 
 describe("an undo that was killed", function()
-  local WRITES <const> = { "create", "symlink", "mkdir", "move", "exchange", "remove", "rmdir",
-    "chmod", "chown" }
   local w, real_dir, left, opts
   math.randomseed(os.time())
 
-  local wrap
-  local function unwrap(value) return type(value) == "table" and value.real or value end
-
-  -- A directory whose writes end the run when none is left.
-  function wrap(dir)
-    local self = { real = dir }
-    for _, name in ipairs({ "stat", "list", "read", "readlink", "close" }) do
-      self[name] = function(_, ...) return dir[name](dir, ...) end
+  -- What may happen before a write: an answer in its place, the end of the run.
+  local function on_write(dir, name, args)
+    if name == "create" and opts.full then return nil, "no space left", "ENOSPC" end
+    if name == "exchange" and opts.no_swap then return nil, "no swap", "EINVAL" end
+    if name == "move" and opts.far and args[2] ~= dir then return nil, "far", "EXDEV" end
+    left = left - 1
+    if left == 0 then
+      faults.half(dir, name, args)
+      error("killed before " .. name, 0)
     end
-    function self.open(_, path)
-      local below, err, code = dir:open(path)
-      if not below then return nil, err, code end
-      return wrap(below)
-    end
-    for _, name in ipairs(WRITES) do
-      self[name] = function(_, first, ...)
-        local args = table.pack(...)
-        for i = 1, args.n do args[i] = unwrap(args[i]) end
-        if name == "create" and opts.full then return nil, "no space left", "ENOSPC" end
-        if name == "exchange" and opts.no_swap then return nil, "no swap", "EINVAL" end
-        if name == "move" and opts.far and args[1] ~= dir then return nil, "far", "EXDEV" end
-        left = left - 1
-        if left == 0 then
-          if name == "create" then dir:create(first, args[1]:sub(1, #args[1] // 2), args[2]) end
-          error("killed before " .. name, 0)
-        end
-        return dir[name](dir, first, table.unpack(args, 1, args.n))
-      end
-    end
-    return setmetatable(self, { __close = function() dir:close() end })
+    return true
   end
 
   setup(snap.setup)
   before_each(function()
     real_dir, left, opts = snap.ports.dir, math.huge, {}
     w = world.new("kill")
-    w.app.ports.dir = { open = function(path)
-      local dir, err, code = real_dir.open(path)
-      if not dir then return nil, err, code end
-      return wrap(dir)
-    end }
+    w.app.ports.dir = faults.port(real_dir, on_write)
   end)
   after_each(function() w.remove() end)
 
@@ -64,7 +40,10 @@ describe("an undo that was killed", function()
     return into
   end
 
-  local function trash() return w.look(w.base .. "/data/undo-trash") end
+  local function trash()
+    local dir = w.base .. "/data/undo-trash"
+    return w.app.ports.fs.lstat(dir) and w.look(dir) or {}
+  end
 
   -- One undo killed at write `at`, and completed. Returns whether it was killed at all.
   local function killed_at(at, turn_id)
@@ -109,6 +88,44 @@ describe("an undo that was killed", function()
       assert.is_true(at > 15, "only " .. at .. " writes")
     end)
   end
+
+  -- The undo runs in a process of its own, which ends itself with SIGKILL.
+  it("is completed after a real kill of its process", function()
+    local build = os.getenv("EFR_BUILD") or "build"
+    local long = os.getenv("EFR_TEST_SIZE") == "long"
+    local at = long and 1 or math.random(3)
+    local kills = 0
+    while true do
+      w.shell("rm -rf * .e; echo 1 > a; echo b > b; mkdir -p d/e; echo y > d/e/y; ln -s a l")
+      local look = w.look()
+      local id = "r" .. at
+      w.call(id, "echo 2 > a; rm b; rm -r d; echo d > d; ln -sf b l; mkdir n; echo new > n/f")
+      local after, how, code = contents(w.look(), {}), nil, nil
+      w.without(function()
+        local _
+        _, how, code = os.execute(("exec %s/test/efr-lua spec/undo/killed.lua '%s' %s %d"):format(
+          build, w.base, id, at))
+      end)
+      local kept = contents(trash(), contents(w.look(), {}))
+      for bytes, path in pairs(after) do
+        assert(kept[bytes], ("%s (%q) is lost, killed at %d"):format(path, bytes, at))
+      end
+      if how == "exit" then
+        assert.equal(0, code)
+        assert.same(look, w.look())
+        break
+      end
+      assert.equal(9, code)
+      kills = kills + 1
+      local done, err, kind = w.undo { turn_id = id }
+      -- Killed when all was recorded.
+      assert(done or kind == "conflict" and err:find("undone already", 1, true), tostring(err))
+      assert.same(look, w.look(), "killed at " .. at)
+      at = at + (long and 1 or 5)
+    end
+    assert.is_true(kills >= 3, "only " .. kills)
+    assert.same({}, w.errors)
+  end)
 
   it("stops where the disk is full, and goes on when there is room", function()
     w.shell("echo 1 > a; echo 1 > b; echo k > k")

@@ -7,14 +7,18 @@ local undo = require "efr.undo.undo"
 
 local M = {}
 
---- A new place with app.snapshots and app.undo.
-function M.new(name)
-  local place = snap.place(name)
+--- A new place with app.snapshots and app.undo, or the one that is at base.
+function M.new(name, base)
+  local place = snap.place(name, base)
   local app = place.app
-  local opened = snap.wait(function() return assert(store.open(place.base .. "/data")) end)
-  app.db, app.store, app.query = opened.db, opened.log, opened.query
-  app.ports.store, app.ports.text = opened.ports.store, opened.ports.text
   place.calls = 0
+
+  local function open()
+    local opened = snap.wait(function() return assert(store.open(place.base .. "/data")) end)
+    app.db, app.store, app.query = opened.db, opened.log, opened.query
+    app.ports.store, app.ports.text = opened.ports.store, opened.ports.text
+  end
+  open()
 
   -- A daemon that starts anew on what lies on the disk.
   function place.restart()
@@ -71,6 +75,15 @@ function M.new(name)
     end
     walk(dir or place.project, "")
     return out
+  end
+
+  --- Lets go of everything, runs fn, and opens it again.
+  function place.without(fn)
+    app.snapshots:close()
+    app.db:close()
+    fn()
+    open()
+    place.restart()
   end
 
   local remove = place.remove
