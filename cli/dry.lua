@@ -5,6 +5,7 @@
 
 local async = require "efr.util.async"
 local changes = require "efr.cli.view.changes"
+local groups = require "efr.cli.view.groups"
 local rows = require "efr.cli.view.rows"
 local screen = require "efr.cli.screen"
 
@@ -108,7 +109,7 @@ function M.finish(env, link, run_id, result, args)
     say(env, { { "the command would change nothing that can be kept" } })
   end
   show_dropped(env, result.dropped or {})
-  local totals = changes.totals_row(result.changes)
+  local totals = changes.totals_row(result.changes, groups.of_config((env:config())))
   if totals then
     say(env, totals)
   end

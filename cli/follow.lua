@@ -7,6 +7,7 @@ local async = require "efr.util.async"
 local block = require "efr.cli.view.block"
 local exit_view = require "efr.cli.view.exit"
 local failure = require "efr.cli.failure"
+local groups = require "efr.cli.view.groups"
 local keys = require "efr.cli.keys"
 local plain = require "efr.cli.view.plain"
 local question_view = require "efr.cli.view.question"
@@ -33,6 +34,7 @@ local function render_options(env)
     motion = config:get("render.motion"),
     turn_summary = config:get("render.turn_summary"),
     diff_lines = config:get("render.diff_lines"),
+    groups = groups.of_config(config),
   }
 end
 
@@ -51,6 +53,7 @@ local function plain_view(self, options)
     home = env.home,
     diff_lines = options.diff_lines,
     turn_summary = options.turn_summary,
+    groups = options.groups,
   })
   return {
     now = function()

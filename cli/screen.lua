@@ -104,6 +104,7 @@ end
 --- @field motion boolean
 --- @field diff_lines integer
 --- @field turn_summary boolean
+--- @field groups table<string, string[]>? of view.groups
 --- @field prepare fun()? sets the input modes
 --- @field after fun()? runs when a frame stands on the screen
 --- @field broken fun() the terminal took no more
@@ -123,6 +124,7 @@ function M.new(env, turn, opts)
     last_ms = -FRAME_MS,
     ctx = {
       motion = opts.motion, diff_lines = opts.diff_lines, turn_summary = opts.turn_summary,
+      groups = opts.groups,
       answers = turn.answers, home = env.home, tick = 0, now_ms = 0,
       hyperlinks = face.hyperlinks, ticks = not face.colour,
     },

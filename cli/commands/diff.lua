@@ -31,9 +31,9 @@ end
 local KIND <const> =
   { added = "new", modified = "changed", deleted = "deleted", renamed = "renamed" }
 
-local function print_stat(env, found)
+local function print_stat(env, found, compiled)
   local style = screen.style(env, 1)
-  for _, file in ipairs(groups.sort(found.files)) do
+  for _, file in ipairs(groups.sort(found.files, compiled)) do
     local row = { { KIND[file.kind] .. " ", "muted" } }
     local name = changes.path(file.path, env.home)
     if file.from then
@@ -70,12 +70,13 @@ function M.run(args, env)
     env:say(("turn %s changed no file"):format(found.turn_id))
     return 0
   end
+  local compiled = groups.of_config((env:config()))
   if args.stat then
-    print_stat(env, found.changes)
+    print_stat(env, found.changes, compiled)
   else
     print_diff(env, found.diff or "")
   end
-  local totals = changes.totals_row(found.changes)
+  local totals = changes.totals_row(found.changes, compiled)
   if totals and (args.stat or env:is_tty(1)) then
     env:out(screen.style(env, 1):row(totals) .. "\n")
   end

@@ -19,7 +19,8 @@ function M.add(parser)
 end
 
 local WORDS <const> = { restore = "restore", trash = "trash", skip = "skip",
-  not_covered = "not covered" }
+  not_covered = "not covered", ref = "ref" }
+local INDEX <const> = "your git index is unchanged; git status can show staged changes"
 local ROLE <const> = { skip = "warning", not_covered = "warning" }
 
 local function request(env, args, action)
@@ -59,22 +60,44 @@ local function list_turns(env, link, args)
   return 0
 end
 
+-- A reference or its place as git's own commands name it, and a commit in short.
+local function ref_words(text)
+  if not text then
+    return "(none)"
+  end
+  local name = text:match("^ref: (.*)$") or text
+  local short = name:match("^refs/heads/(.+)$") or name:match("^refs/(.+)$") or name
+  return rows.safe(short:match("^%x+$") and #short >= 40 and short:sub(1, 7) or short)
+end
+
+local function entry_row(env, entry)
+  local word = WORDS[entry.action] or rows.safe(entry.action)
+  local row = { { ("%-11s "):format(word), ROLE[entry.action] } }
+  local is_ref = entry.kind == "ref"
+  row[2] = { is_ref and ref_words(entry.path) or changes.path(entry.path, env.home), "code" }
+  if entry.action == "ref" then
+    row[3] = { (" %s -> %s"):format(ref_words(entry.from), ref_words(entry.to)) }
+  elseif entry.reason then
+    local more = entry.forceable and (is_ref and "; --force moves it" or "; --force takes it too")
+    row[3] = { (" (%s%s)"):format(rows.safe(entry.reason), more or ""), "muted" }
+  end
+  return row
+end
+
 local function preview(env, found)
   local head = found.continues and "undo that was cut short" or found.redo and "redo" or "undo"
   local title = found.title and found.title ~= "" and ": " .. found.title or ""
+  local has_ref = false
   local out = { { { rows.safe(("%s turn %s%s"):format(head, found.turn_id, title)) } } }
   for _, entry in ipairs(found.entries or {}) do
-    local row = {
-      { WORDS[entry.action] or rows.safe(entry.action), ROLE[entry.action] }, { " " },
-      { changes.path(entry.path, env.home), "code" },
-    }
-    if entry.reason then
-      row[#row + 1] = { " (" .. rows.safe(entry.reason) .. ")", "muted" }
-    end
-    out[#out + 1] = row
+    out[#out + 1] = entry_row(env, entry)
+    has_ref = has_ref or entry.action == "ref"
   end
   if found.more then
     out[#out + 1] = { { ("... %d more files"):format(found.more), "muted" } }
+  end
+  if has_ref then
+    out[#out + 1] = { { INDEX, "muted" } }
   end
   return out
 end

@@ -83,7 +83,10 @@ function M.summary_row(changes, home)
 end
 
 --- The totals row at the end of a turn; nil when nothing changed.
-function M.totals_row(changes)
+--- @param changes table?
+--- @param compiled table<string, string[]>? of groups.compile; nil: groups are not told
+--- @return table? row
+function M.totals_row(changes, compiled)
   local count = changes and #(changes.files or {}) + (changes.more or 0) or 0
   if count == 0 then
     return nil
@@ -95,7 +98,8 @@ function M.totals_row(changes)
     row[#row + 1] = { ",", "muted" }
     rows.extend(row, counts)
   end
-  local words_by_group = (changes.more or 0) == 0 and groups.words(changes.files)
+  local words_by_group = compiled and (changes.more or 0) == 0
+    and groups.words(changes.files, compiled)
   if words_by_group then
     row[#row + 1] = { (" (%s)"):format(words_by_group), "muted" }
   end

@@ -23,6 +23,7 @@ Plain.__index = Plain
 --- @field home string?
 --- @field diff_lines integer
 --- @field turn_summary boolean
+--- @field groups table<string, string[]>? of view.groups
 
 --- @param turn efr.cli.turn
 --- @param ports efr.cli.plain_ports
@@ -160,6 +161,7 @@ function Plain:update(now_ms)
     home = self.ports.home,
     diff_lines = self.ports.diff_lines,
     turn_summary = self.ports.turn_summary,
+    groups = self.ports.groups,
     answers = self.turn.answers,
   }
   while self.next <= #self.turn.blocks do

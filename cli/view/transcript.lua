@@ -160,7 +160,7 @@ end
 --- The muted rows at the end of a turn.
 function M.end_rows(turn, ctx)
   local out = {}
-  local totals = changes.totals_row(turn.changes)
+  local totals = changes.totals_row(turn.changes, ctx.groups)
   if totals then
     if turn.undo and turn.undo.available then
       totals[#totals + 1] = { "; efr undo reverts this turn", "muted" }

@@ -41,12 +41,12 @@ contains "$out" '^4 files changed, \+3 −2' 'the list'
 
 # Without a terminal nothing is asked, and nothing is done without --yes.
 out=$(efr undo 2>&1) && fail "undo without --yes: $out"
-contains "$out" '^restore ~/p/a$' 'the preview'
-contains "$out" '^trash ~/p/d/c$' 'the preview'
+contains "$out" '^restore     ~/p/a$' 'the preview'
+contains "$out" '^trash       ~/p/d/c$' 'the preview'
 contains "$out" 'give --yes' 'the refusal'
 [[ -e $P/d/c ]] || fail 'a preview changed something'
 out=$(efr undo --dry-run)
-contains "$out" '^restore ~/p/b$' 'a dry run'
+contains "$out" '^restore     ~/p/b$' 'a dry run'
 echo mine >"$P/own"
 out=$(efr undo --yes 2>&1)
 contains "$out" '^undone: 2 files restored, 2 files moved to ' 'the result'
@@ -85,7 +85,7 @@ out=$(efr new 'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m t
 contains "$out" 'moved 1 ref in ~/p; efr undo reverts this turn' 'the end of the turn'
 [[ $(git rev-parse main) != "$main" ]] || fail "no commit: $out"
 out=$(efr undo --yes 2>&1)
-contains "$out" '^ref refs/heads/main$' 'the preview'
+contains "$out" '^ref         main [0-9a-f]{7} -> '"${main:0:7}$" 'the preview'
 contains "$out" '^undone: 1 ref moved$' 'the result'
 equals "$(git rev-parse main)" "$main" 'the branch'
 efr undo --redo --yes 2>/dev/null

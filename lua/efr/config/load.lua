@@ -167,7 +167,11 @@ function M.load(opts)
     reader.values[name] = default_of(key, opts.home)
   end
   for _, section in ipairs(opts.schema.sections) do
-    if section.name ~= "" then reader.known[section.name] = true end
+    local name = section.name ~= "" and section.name
+    while name do -- what is above [a.b] may have no keys of its own
+      reader.known[name] = true
+      name = name:match("^(.*)%.")
+    end
   end
   local ok, err, code, place = read_file(reader)
   if ok then ok, err, code, place = check_together(reader) end

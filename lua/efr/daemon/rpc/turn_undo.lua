@@ -14,6 +14,8 @@ local function view_entry(entry)
   end
   return {
     path = path, kind = kind, action = entry.action, reason = entry.reason, result = entry.result,
+    forceable = entry.forceable, from = entry.ref and entry.from or nil,
+    to = entry.ref and entry.to or nil,
   }
 end
 
