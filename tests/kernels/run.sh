@@ -87,7 +87,7 @@ pack() {
         [[ $name == unsafe ]] && continue
         cc -std=c11 -D_GNU_SOURCE -O1 -o "$keep/attackers/$name" "$file" -lpthread
     done
-    (cd "$source" && tar -c tests/sbx tests/golden/sbx tests/kernels spec lua cli zsh docs) | tar -x -C "$keep"
+    (cd "$source" && tar -c tests/sbx tests/e2e/gone.py tests/golden/sbx tests/kernels spec lua cli zsh docs) | tar -x -C "$keep"
     tar -c -C "$work" efr >"$work/efr.tar"
     rm -rf "$keep"
 }
