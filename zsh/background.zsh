@@ -38,14 +38,14 @@ _efr_background() {
   }
   _efr_background_of "$got"
   typeset -gx EFR_TERMINAL_BG=$REPLY
-  # Keys that were typed meanwhile, without the replies.
+  # Keys that were typed meanwhile, without the replies: the first line gets them as they were typed.
   if [[ $got == *$'\e[?'[0-9\;]#c ]]; then
     got=${got//$'\e]11;'[^$'\e\a']#($'\e\\'|$'\a')/}
     got=${got%$'\e[?'[0-9\;]#c}
   else
     got=${got%%$'\e'*}
   fi
-  [[ -n $got ]] && print -rz -- "$got"
+  typeset -g _efr_typed_ahead=$got
   return 0
 }
 

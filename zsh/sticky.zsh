@@ -44,6 +44,11 @@ _efr_predisplay() {
 _efr_sticky_start() {
   _efr_accepted=0
   _efr_sticky_show
+  # Keys of the time before the first line (background.zsh).
+  if [[ -n ${_efr_typed_ahead-} ]]; then
+    zle -U -- "$_efr_typed_ahead"
+    _efr_typed_ahead=
+  fi
 }
 
 # At each redraw, and after the mode was switched. A line from the history has the word itself where

@@ -35,10 +35,11 @@ end
 END
 cd "$P"
 project
+# Behind command its environment is that of a call, with no name of the stage.
 stages=(launcher:start init:identity init:mounts init:landlock command:command)
 [[ $size == long ]] && stages=(launcher:{parent,descriptors,"call directory",plan,environment,landlock,start,"tool caches"}
     init:{start,identity,network,"read-only root","mount sources",devices,pool,proc,mounts,directory,no_new_privs,landlock,"start of the command","pid 1"}
-    command:command) # later its environment is that of a call, with no name of the stage
+    command:command)
 if [[ ${EFR_SBX_BACKEND-} == bwrap ]]; then # others build a part of it: stages of tests/sbx/stages.py
     stages=(launcher:{start,bubblewrap} init:{start,mounts,landlock} command:command)
     [[ $size == long ]] && stages+=(launcher:{"mount sources",mounts,proc,devices}

@@ -138,4 +138,10 @@ see 'bg=(dark|light)\.'
 type_line 'print still-$((5+5))'
 see 'still-10'
 lacks "$(screen)" '11;|\[c|rgb:' 'the screen'
+# Keys typed while the terminal is asked are those of the next line, Enter too.
+mark
+type_line 'stty() { command stty "$@"; [[ $1 != -icanon ]] || tmux send-keys "print ah""ead-\$((6+6))" Enter; }; PATH=$PATH'
+type_line "export TMUX=\$(command ls -d /tmp/tmux-*/$tmux_name 2>/dev/null | head -n 1),0,0"
+type_line 'unset EFR_TERMINAL_BG; source $_efr_dir/efr.plugin.zsh'
+see 'ahead-12'
 say ok
