@@ -8,7 +8,7 @@ local function declare(line)
   local paths, flags = line_paths.declare(assert(shell.parse(line)), CTX)
   local out = {}
   for i, item in ipairs(paths) do
-    local kind = item.access == "write" and "w" or item.tree and "t" or "r"
+    local kind = item.kind == "write" and "w" or item.tree and "t" or "r"
     out[i] = kind .. " " .. (item.unknown and "?" or item.path)
   end
   table.sort(out)
@@ -146,7 +146,7 @@ describe("perm.line_paths", function()
 
   it("declares everything for a line that nobody can read", function()
     local paths, flags = line_paths.opaque("cat 'x; curl y; sudo")
-    assert.same({ { path = "/", access = "read", tree = true, unknown = true, why = "unread" } }, paths)
+    assert.same({ { kind = "read", path = "/", tree = true, unknown = true, why = "unread" } }, paths)
     assert.same({ network = true, interactive = true }, flags)
   end)
 

@@ -153,6 +153,8 @@ local function call_of(input)
   call.rules = table.move(own, 1, #own, #base.rules + 1,
     table.move(base.rules, 1, #base.rules, 1, {}))
   call.has_command_rules = has_command_rules(own)
+  -- By what the base rules see of a command; kept only where the user has no rule.
+  call.answers = #own == 0 and {}
   call.conversation = conversation_rules(input, machine)
   local scope = input.scope or {}
   if scope.kind == "project" then call.project = paths.project_root(scope.root, machine) end

@@ -18,29 +18,36 @@ local find = string.find
 ---@field words table[]  of the lenient reading, with the program first
 ---@field assigns string[]  names of the variables set before it
 ---@field redirs table[]
----@field moved boolean  its directory is not known
+---@field moved boolean?  its directory is not known
 ---@field wrappers string[]
----@field builtin boolean
+---@field builtin boolean?
 ---@field cwd string  where the line starts
 ---@field unread boolean?  a part that could not be read
----@field compound boolean  no command of its own: the redirections of a loop and the like
+---@field compound boolean?  no command of its own: the redirections of a loop and the like
+
+-- Not to be changed.
+local NOTHING <const> = {}
 
 local function names_of(assigns)
+  if not assigns or not assigns[1] then return NOTHING end
   local out = {}
-  for i, assign in ipairs(assigns or {}) do out[i] = assign.name end
+  for i, assign in ipairs(assigns) do out[i] = assign.name end
   return out
 end
 
 local function seen(command, item)
-  local args = {}
-  for i = 2, #command.words do args[i - 1] = command.words[i].shape end
-  return {
-    name = command.program, args = args, words = command.words,
-    assigns = names_of(command.assigns), redirs = command.redirs or {},
-    moved = command.cwd_known == false, wrappers = command.wrappers or {},
-    builtin = command.builtin or false, cwd = item.cwd, unread = command.unread,
-    compound = command.node ~= nil and command.node.kind ~= "simple",
+  local args, list, node = {}, command.words, command.node
+  for i = 2, #list do args[i - 1] = list[i].shape end
+  local out = {
+    name = command.program, args = args, words = list, assigns = names_of(command.assigns),
+    redirs = command.redirs or NOTHING, wrappers = command.wrappers or NOTHING, cwd = item.cwd,
   }
+  -- Most commands are none of these.
+  if command.moved then out.moved = true end
+  if command.builtin then out.builtin = true end
+  if command.unread then out.unread = true end
+  if node and node.kind ~= "simple" then out.compound = true end
+  return out
 end
 
 ---The commands of a line.
@@ -83,12 +90,11 @@ end
 -- Only a path with "dev" in it leads below /dev: in the word, or in the directory it starts from.
 local function devices(call, cmd, emit)
   local all = find(cmd.cwd, "dev", 1, true) or find(call.machine.home, "dev", 1, true)
-  local list = cmd.words
-  for i = 2, #list do
-    local word = list[i]
-    local shape = word.shape
+  local args = cmd.args
+  for i = 1, #args do
+    local shape = args[i]
     if all or find(shape, "dev", 1, true) then
-      device_of(call, M.path(call, cmd, word), emit)
+      device_of(call, M.path(call, cmd, cmd.words[i + 1]), emit)
       local value = shape:match("=(/dev/.+)$")
       if value and not words.is_unknown(value) then device_of(call, value, emit) end
     end

@@ -93,15 +93,15 @@ end
 
 -- Requirements ----------------------------------------------------------------------------------
 
-local function add_path(out, item, path)
-  out[#out + 1] = { kind = item.access, path = path, tree = item.tree, unknown = item.unknown,
-    below = item.below, contents = item.contents }
+local function at_real_place(item, path)
+  return { kind = item.kind, path = path, tree = item.tree, unknown = item.unknown,
+    below = item.below, contents = item.contents, why = item.why }
 end
 
 local function add_paths(ports, declared, out)
   local seen = { read = {}, write = {} }
   for i, item in ipairs(declared) do
-    add_path(out, item, item.path)
+    out[#out + 1] = item
     if i > PATHS_MAX then
       out[#out + 1] = { kind = "read", path = "/", tree = true, unknown = true }
       return
@@ -110,10 +110,10 @@ local function add_paths(ports, declared, out)
     for _, hidden in ipairs(searched and ports.hidden_in(item.path) or {}) do
       out[#out + 1] = { kind = "read", path = hidden, found = true }
     end
-    local same = seen[item.access]
+    local same = seen[item.kind]
     local real = not item.unknown and not same[item.path] and real_of(ports, item.path)
     same[item.path] = true
-    if real and real ~= item.path then add_path(out, item, real) end
+    if real and real ~= item.path then out[#out + 1] = at_real_place(item, real) end
   end
 end
 
@@ -225,7 +225,7 @@ end
 local function placed(command, cwd)
   local word = command.name
   if not word:find("/", 1, true) or word:sub(1, 1) == "/" then return word end
-  return command.cwd_known ~= false and lexical(cwd .. "/" .. word) or "./" .. word
+  return not command.moved and lexical(cwd .. "/" .. word) or "./" .. word
 end
 
 local function add_program(ports, facts, command, seen, cwd)

@@ -126,6 +126,8 @@ local function sets(command, wanted)
 end
 
 local RSYNC_VARIABLES <const> = set "RSYNC_RSH"
+-- Whether these ask depends on their words.
+local ASKS <const> = set "git rsync"
 
 local function may_prompt(command, record)
   local program, words = command.program, command.words
@@ -150,8 +152,10 @@ function M.flags(commands)
   for i = 1, #commands do
     local command = commands[i]
     local record = programs.get(command.program)
-    if uses_network(record, command.words) then out.network = true end
-    if may_prompt(command, record) then out.may_prompt = true end
+    if record.network and uses_network(record, command.words) then out.network = true end
+    if (record.prompts or ASKS[command.program]) and may_prompt(command, record) then
+      out.may_prompt = true
+    end
     if record.interactive or command.privileged then out.interactive = true end
   end
   return out

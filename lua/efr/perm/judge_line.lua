@@ -96,7 +96,19 @@ local function rule_behind(call, line, command, action, place)
   return found
 end
 
+-- The base rules see of a command only whether a row takes it: one answer for all that are alike.
+local function base_rule(call, part, action)
+  local key = part.row ~= nil and action .. " with a row" or action
+  local known = call.answers[key]
+  if not known then
+    known = rules.decide(call.rules, { action = action, row = part.row }, call.project)
+    call.answers[key] = known
+  end
+  return known
+end
+
 local function rule_of(call, line, part, action, place, rough)
+  if call.answers then return base_rule(call, part, action) end
   local command = part.command
   local rule = rules.decide(call.rules, subject_of(part, action, place), call.project)
   rule = rule and without_doubt(call, rule, command)
@@ -154,7 +166,8 @@ local function strictest(call, line, item, action)
   local place = place_of(call, item)
   local parts, why, rough = parts_of(call, line)
   local best
-  for _, part in ipairs(parts) do
+  for i = 1, #parts do
+    local part = parts[i]
     local rule = rule_of(call, line, part, action, place, rough)
     if not rule then return nil end
     if not best or ORDER[rule.effect] > ORDER[best.rule.effect] then
@@ -174,7 +187,8 @@ end
 
 local function by_conversation(call, line, item, reason, action)
   if #call.conversation == 0 then return reason end
-  local own = setmetatable({ rules = call.conversation, rows = false }, { __index = call })
+  local own = setmetatable({ rules = call.conversation, rows = false, answers = false },
+    { __index = call })
   local rule, _, words = strictest(own, line, item, action)
   return rule and reasons.by_rule(reason.subject, rule, words) or reason
 end

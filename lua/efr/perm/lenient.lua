@@ -19,7 +19,7 @@
 --                the compound commands around it; only on the outermost of wrapped commands
 --     unread     true where a part of the line, or a line of text that a shell gets, is not known.
 --                Behind such a command a line that is too long gives every name in it as a command
---     cwd_known  false behind a `cd`, `pushd`, `popd` or `chdir`, or behind a wrapper that moves
+--     moved      true behind a `cd`, `pushd`, `popd` or `chdir`, or behind a wrapper that moves
 --     displaced  a wrapper starts it in another directory
 --     piped      {from = command?, into = boolean}: its place in a pipeline; `from` is the command
 --                before it
@@ -42,8 +42,6 @@ local NOTHING <const>, WORK_MAX <const> = peeling.NOTHING, peeling.WORK_MAX
 local directory_changers <const> = names.directory_changers
 local peel <const>, make_command <const>, unread <const> =
   peeling.peel, peeling.make, peeling.unread
-
-local unpack = table.unpack
 
 -- Words and redirections -----------------------------------------------------------------------
 
@@ -71,17 +69,6 @@ local WRITES <const> = {
 
 local function is_descriptor(text)
   return text ~= nil and (text:find("^%d+$") ~= nil or text == "-" or text == "p")
-end
-
--- Those of a plain command: one word each.
-local function resolve_plain(nodes)
-  local out = { unpack(nodes) }
-  for i = 1, #out do
-    local node = out[i]
-    local text = node.text
-    out[i] = { text = text, shape = text, fixed = text, node = node }
-  end
-  return out
 end
 
 local function redirection(redir, vars)
@@ -169,8 +156,7 @@ function READERS.simple(state, node, piped)
   local last
   local first = #out + 1
   if node.plain then
-    last = peel(state, resolve_plain(node.words),
-      { wrappers = NOTHING, node = node, piped = piped })
+    last = peel(state, node.words, { wrappers = NOTHING, node = node, piped = piped })
   else
     last = of_values(state, node, piped)
   end

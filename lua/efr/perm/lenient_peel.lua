@@ -40,20 +40,25 @@ end
 ---@param state table
 local function unread(state)
   state.out[#state.out + 1] = {
-    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, cwd_known = not state.moved,
+    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, moved = state.moved or nil,
     unread = true,
   }
 end
 M.unread = unread
 
-local function privileged_by(program, more, state)
-  return program and privileged[program] or more.privileged or state.as_other
-end
-
 -- Where the shell itself looks the name up.
 local function builtin_of(name, more)
   if not name or more.wrappers[1] and not more.in_shell then return nil end
   return builtins[name] or reserved[name]
+end
+
+-- What most commands are not: their tables stay small without it.
+local function mark(state, command, more)
+  if state.moved or more.moved then command.moved, command.displaced = true, more.moved end
+  local as_other = privileged[command.program] or more.privileged or state.as_other
+  if as_other then command.privileged = as_other end
+  local builtin = builtin_of(command.name, more)
+  if builtin then command.builtin = builtin end
 end
 
 ---Adds a command.
@@ -65,14 +70,13 @@ local function make_command(state, words, more)
   local first = words[1]
   local name = first and not first.glob and first.text or nil
   local program = name and base_name(name)
-  local moved = more.moved
   local command = {
-    words = words, name = name, program = program, opaque = not name or nil,
-    wrappers = more.wrappers, assigns = more.assigns or NOTHING, redirs = more.redirs or NOTHING,
-    cwd_known = not state.moved and not moved, displaced = moved,
+    words = words, name = name, program = program, wrappers = more.wrappers,
+    assigns = more.assigns or NOTHING, redirs = more.redirs or NOTHING,
     piped = more.piped or NOTHING, node = more.node,
-    privileged = privileged_by(program, more, state), builtin = builtin_of(name, more),
   }
+  if not name then command.opaque = true end
+  mark(state, command, more)
   state.work = state.work + #words + 1
   local out = state.out
   out[#out + 1] = command

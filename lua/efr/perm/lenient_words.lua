@@ -4,7 +4,7 @@
 -- Runs in efrd, on the loop thread. Pure, and linear in the word; brace expansion has a limit.
 --
 -- A word becomes one or more of
---   {text?, shape, fixed, glob?, home?, user?, node}
+--   {text?, shape, fixed, glob?, home?, user?, node?}, or a plain word of the AST as it stands:
 --     text   nil when an expansion stands in it
 --     shape  the text with "\0" for what is not known, patterns as they stand
 --     fixed  the literal text before the first expansion or pattern
@@ -15,6 +15,7 @@
 --     splits it may become several words: an unquoted `$(...)`
 --     user   it starts with `~name` or another form whose directory is not known
 --     tilde  what it starts with is a tilde of the line
+--     node   the word of the AST, where it is not all plain text
 
 local M = {}
 
@@ -200,11 +201,12 @@ end
 ---@param node table
 ---@return table? word  nil for another word
 function M.plain(node)
+  if node.shape then return node end
   local parts = node.parts
   local part = parts[1]
   if parts[2] or not part or part.t ~= "lit" then return nil end
   local s = part.s
-  return { text = s, shape = s, fixed = s, node = node }
+  return { text = s, shape = s, fixed = s }
 end
 
 ---What a word of the AST becomes.

@@ -5,7 +5,8 @@
 --
 -- line_paths.declare(ast, ctx) -> paths, flags
 --   ctx    {cwd, home, commands?}: absolute; commands: what lenient.commands(ast) gave, if known
---   paths  {{path, access = "read"|"write", tree?, contents?, below?, unknown?, why}...}
+--   paths  {{kind = "read"|"write", path, tree?, contents?, below?, unknown?, why}...}, which are
+--          requirements (efr.perm.requirements)
 --     path     absolute, as the line names it (`..` still in it, so that links can be resolved)
 --     tree     a read of everything below
 --     below    a write of what lies in this directory, not of the directory itself
@@ -101,7 +102,7 @@ end
 ---@return table[] paths
 ---@return table flags
 function M.opaque(line)
-  return { { path = "/", access = "read", tree = true, unknown = true, why = "unread" } },
+  return { { kind = "read", path = "/", tree = true, unknown = true, why = "unread" } },
     heuristics.opaque(lenient.programs(line))
 end
 

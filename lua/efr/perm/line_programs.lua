@@ -92,7 +92,7 @@ end
 local function operand_paths(places, word, why)
   if word.shape == "-" then return end
   places:read(word, why)
-  if word.open then return end
+  if word.open or not find(word.shape, "[:=@<]") then return end
   inner_paths(places, word, why)
   sent_paths(places, word, why)
 end
@@ -433,9 +433,11 @@ end
 -- One command -----------------------------------------------------------------------------------
 
 -- The file that a first word names, and anything where an expansion makes several words.
-local function program_file(places, words, why)
+local function program_file(places, words, node, why)
   local first = words[1]
   if first.open or find(first.shape, "/", 1, true) then places:read(first, why) end
+  -- No plain word becomes several.
+  if node and node.plain and node.words == words then return end
   for i = 1, #words do
     if words[i].splits then places:anywhere("read", why) end
   end
@@ -450,7 +452,7 @@ function M.declare(places, command)
   if record.operands == "none" and not record.trees then return end
   if record.names_only then places:names_only() end
   local why = program or "a program"
-  program_file(places, words, why)
+  program_file(places, words, command.node, why)
   if not program or wrappers.is_wrapper(program) then record = NONE end
   if record.moves then
     options.each_value(record.moves, words, function(word) places:also(word) end)

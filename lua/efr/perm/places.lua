@@ -34,32 +34,34 @@ local SLASH <const> = 47
 
 -- Adding ----------------------------------------------------------------------------------------
 
-local function put(self, item)
-  local key = item.access == "read" and 1 or 2
-  if item.tree then key = key + 4 end
-  if item.contents then key = key + 8 end
-  if item.unknown then key = key + 16 end
-  if item.below then key = key + 32 end
+-- Adds a path that is not there yet.
+local function put(self, access, path, tree, contents, unknown, why)
+  local read = access == "read"
+  local key = read and 1 or 2
+  if tree then key = key + 4 end
+  if contents then key = key + 8 end
+  if unknown then key = key + 16 end
   local seen = self._seen[key]
   if not seen then
     seen = {}
     self._seen[key] = seen
   end
-  if seen[item.path] then return end
-  seen[item.path] = true
+  if seen[path] then return end
+  seen[path] = true
   local paths = self.paths
-  paths[#paths + 1] = item
-  self._bytes = self._bytes + #item.path
+  paths[#paths + 1] = {
+    kind = access, path = path, tree = read and tree or nil, below = not read and tree or nil,
+    contents = contents or nil, unknown = unknown, why = why,
+  }
+  self._bytes = self._bytes + #path
 end
 
 ---A place that is not known: anywhere.
 ---@param access string
 ---@param why string
 function Places:anywhere(access, why)
-  local read = access == "read" or nil
-  put(self, {
-    path = "/", access = access, tree = read, contents = read, unknown = true, why = why,
-  })
+  local read = access == "read"
+  put(self, access, "/", read, read, true, why)
 end
 
 -- Whether a path is at or below what the line made before.
@@ -78,12 +80,10 @@ end
 
 local function add(self, path, access, tree, why, contents)
   if #self.paths >= PATHS_MAX or self._bytes > BYTES_MAX then return self:anywhere(access, why) end
-  local read = access == "read"
-  put(self, {
-    path = path, access = access, tree = read and tree or nil, below = not read and tree or nil,
-    contents = tree and contents or nil, why = why,
-  })
-  if is_linked(self, path) then self:anywhere(access, why) end
+  put(self, access, path, tree, tree and contents, nil, why)
+  if (self._has_links or self._any_link) and is_linked(self, path) then
+    self:anywhere(access, why)
+  end
 end
 
 -- Resolving -------------------------------------------------------------------------------------
@@ -134,9 +134,12 @@ end
 
 -- The one path that a plain word means; nil: there may be more, or it is not so plain.
 local function only_path(self, word)
-  if word.glob or word.home or word.user then return nil end
   local text = word.shape
-  if find(text, "\0", 1, true) then return nil end
+  -- A word of the AST is plain.
+  if not word.kind
+    and (word.glob or word.home or word.user or find(text, "\0", 1, true)) then
+    return nil
+  end
   if byte(text) == SLASH then return text end
   local bases = self._bases
   if bases[2] or self._extra[1] or self._lost or self._displaced then return nil end
@@ -151,10 +154,12 @@ end
 ---@param why string
 ---@param contents boolean?  the tree's dot files may be printed
 function Places:add(word, access, tree, why, contents)
-  if word.places then return places_of(self, word, access, access == "read", why) end
-  if word.process then return end
-  if word.open then return self:anywhere(access, why) end
-  if word.shape == "" then return end
+  if not word.kind then
+    if word.places then return places_of(self, word, access, access == "read", why) end
+    if word.process then return end
+    if word.open then return self:anywhere(access, why) end
+    if word.shape == "" then return end
+  end
   local only = only_path(self, word)
   if only then return add(self, only, access, tree, why, contents) end
   local text = word.shape

@@ -22,7 +22,9 @@
 --   func      names (words), body = node, anonymous_args = words?
 --   cond      expr = test                                  arith  text, parts
 --   test      op and args (words), or op "and", "or", "not", "group" and items (tests)
---   word      text as it stands, parts; assign = true for an assignment behind typeset and the like
+--   word      text as it stands, parts; assign = true for an assignment behind typeset or the like;
+--             where the text means only itself also shape and fixed = text, which makes it a
+--             word of efr.perm.lenient_words as it stands; such a word is not to be changed
 --   unknown   why
 -- Compound commands, functions among them, have redirs.
 -- A part of a word has t:

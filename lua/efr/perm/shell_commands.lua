@@ -23,6 +23,7 @@ local missing, close, enter, leave = state.missing, state.close, state.enter, st
 -- What most commands have none of; not to be changed.
 local NONE <const> = {}
 local ident, word_end = words.ident, words.word_end
+local plain_word <const> = words.plain_word
 
 local blanks = S " \t" ^ 0 * ("\\\n" * S " \t" ^ 0) ^ 0
 local comment = state.comment
@@ -231,28 +232,20 @@ local function declared(pos, text, name, op, values)
 end
 
 -- Most commands are plain: words of characters that mean only themselves, with blanks between
--- them. One is made at once of the position and the text of each word, in the same table.
+-- them.
 local function make_plain(pos, found)
-  local count = #found // 2
+  local count = #found
   state.made(2 + count, pos)
-  for i = 1, count do
-    local from, text = found[2 * i - 1], found[2 * i]
-    found[i] = { kind = "word", pos = from, stop = from + #text - 1, text = text,
-      parts = { { t = "lit", s = text } } }
-  end
-  for i = 2 * count, count + 1, -1 do
-    found[i] = nil
-  end
   return { kind = "simple", pos = pos, stop = found[count].stop, assigns = NONE, words = found,
     redirs = NONE, plain = true }
 end
 
 local function plain_command()
   local char = R("az", "AZ", "09") + S "-_./:,+@%"
-  local word = Cp() * C(char * (char + "=") ^ 0)
+  local word = Cp() * C(char * (char + "=") ^ 0) / plain_word
   local not_first = reserved + keyword "nocorrect" + declares
   return Cp() * -(#S "cdefilnrstuw" * not_first)
-    * Ct(Cp() * C(char ^ 1) * (S " \t" ^ 1 * word) ^ 0)
+    * Ct(Cp() * C(char ^ 1) / plain_word * (S " \t" ^ 1 * word) ^ 0)
     * #(S " \t" ^ 0 * (S "\n;|)" + "&" * -P ">" + "()" + -P(1))) / make_plain
 end
 
@@ -264,8 +257,9 @@ local function simple_rules(rules)
   local declarations = (blanks * (V "argument_redir" + V "declared" + word)) ^ 0
   local prefix = V "assign" + V "redir" + #keyword "nocorrect" * V "command_word"
   local body = #declares * V "command_word" * declarations + first * arguments
-  rules.simple = plain_command()
-    + Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body) / make_simple
+  -- Finished at once, so that few captures wait: LPeg's list of them is most of its memory.
+  rules.simple = state.now(plain_command()
+    + Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body) / make_simple)
 end
 
 ---Adds the rules of commands to a grammar table.

@@ -106,7 +106,6 @@ end
 
 -- The words of a command, as fields. Those of a plain one are fields as they stand.
 local function fields_of(node)
-  if node.plain then return node.words end
   -- A copy has its size from the start.
   local words = { unpack(node.words) }
   for i = 1, #words do
@@ -130,13 +129,15 @@ local function refused(node)
 end
 
 local function simple(state, node)
-  state.work = state.work + #node.words
+  local words = node.words
+  state.work = state.work + #words
   if state.work > WORK_MAX then return nil, "length" end
-  local construct = not node.plain and refused(node)
-  if construct then return nil, construct end
-  local words
-  words, construct = fields_of(node)
-  if not words then return nil, construct end
+  if not node.plain then
+    local construct = refused(node)
+    if construct then return nil, construct end
+    words, construct = fields_of(node)
+    if not words then return nil, construct end
+  end
   local first = words[1].text
   if opaque_builtins[first] then return nil, "builtin" end
   local out = state.out

@@ -70,11 +70,19 @@ end
 
 M.make_word = make_word
 
--- Most words are plain: they are made at once.
+---Makes a plain word, which most words are.
+---@param pos integer
+---@param text string
+---@return table word
+function M.plain_word(pos, text)
+  return { kind = "word", pos = pos, stop = pos + #text - 1, text = text, shape = text,
+    fixed = text, parts = { { t = "lit", s = text } } }
+end
+local plain_word <const> = M.plain_word
+
 local function make_plain(pos, text)
   made(1, pos)
-  return { kind = "word", pos = pos, stop = pos + #text - 1, text = text,
-    parts = { { t = "lit", s = text } } }
+  return plain_word(pos, text)
 end
 
 ---A pattern of parts, as one word.
