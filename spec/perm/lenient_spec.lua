@@ -7,7 +7,7 @@ local function show(command)
   local words = {}
   for i, word in ipairs(command.words) do words[i] = word.text or "?" end
   local marks = (command.privileged and "P" or "") .. (command.builtin and "B" or "")
-    .. (command.moved and "D" or "") .. (command.unread and "U" or "")
+    .. (command.cwd_lost and "D" or "") .. (command.unread and "U" or "")
   return table.concat(words, " ") .. (marks ~= "" and "[" .. marks .. "]" or "")
 end
 

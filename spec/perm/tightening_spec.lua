@@ -60,6 +60,13 @@ describe("rules for programs that run as another user", function()
     assert.equal("permissions.rules[7]", of_line(select(2, effect("sudo id", { numbered }))).cite)
   end)
 
+  it("hold for a directory in a line that is only read roughly, also behind cd", function()
+    local rules = { { action = "execute", effect = "deny",
+      resource = { command = { program = "make", under = "project" } } } }
+    assert.equal("deny", (effect("if true; then make all; fi", rules, "auto")))
+    assert.equal("deny", (effect("cd src; if true; then make all; fi", rules, "auto")))
+  end)
+
   it("open nothing", function()
     for _, line in ipairs { "sudo id", "env sudo id", "sudo -k" } do
       assert.equal("ask", (effect(line, { rule("allow", "sudo"), rule("allow", "env") })), line)

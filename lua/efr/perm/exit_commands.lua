@@ -43,7 +43,7 @@ local function seen(command, item)
     redirs = command.redirs or NOTHING, wrappers = command.wrappers or NOTHING, cwd = item.cwd,
   }
   -- Most commands are none of these.
-  if command.moved then out.moved = true end
+  if command.cwd_lost then out.moved = true end
   if command.builtin then out.builtin = true end
   if command.unread then out.unread = true end
   if node and node.kind ~= "simple" then out.compound = true end

@@ -225,7 +225,7 @@ end
 local function placed(command, cwd)
   local word = command.name
   if not word:find("/", 1, true) or word:sub(1, 1) == "/" then return word end
-  return not command.moved and lexical(cwd .. "/" .. word) or "./" .. word
+  return not command.cwd_lost and lexical(cwd .. "/" .. word) or "./" .. word
 end
 
 local function add_program(ports, facts, command, seen, cwd)

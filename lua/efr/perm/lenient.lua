@@ -19,7 +19,7 @@
 --                the compound commands around it; only on the outermost of wrapped commands
 --     unread     true where a part of the line, or a line of text that a shell gets, is not known.
 --                Behind such a command a line that is too long gives every name in it as a command
---     moved      true behind a `cd`, `pushd`, `popd` or `chdir`, or behind a wrapper that moves
+--     cwd_lost   true behind a `cd`, `pushd`, `popd` or `chdir`, or behind a wrapper that moves
 --     displaced  a wrapper starts it in another directory
 --     piped      {from = command?, into = boolean}: its place in a pipeline; `from` is the command
 --                before it

@@ -40,7 +40,7 @@ end
 ---@param state table
 local function unread(state)
   state.out[#state.out + 1] = {
-    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, moved = state.moved or nil,
+    words = {}, wrappers = {}, assigns = {}, redirs = {}, piped = {}, cwd_lost = state.moved or nil,
     unread = true,
   }
 end
@@ -54,7 +54,7 @@ end
 
 -- What most commands are not: their tables stay small without it.
 local function mark(state, command, more)
-  if state.moved or more.moved then command.moved, command.displaced = true, more.moved end
+  if state.moved or more.moved then command.cwd_lost, command.displaced = true, more.moved end
   local as_other = privileged[command.program] or more.privileged or state.as_other
   if as_other then command.privileged = as_other end
   local builtin = builtin_of(command.name, more)

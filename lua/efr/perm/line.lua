@@ -74,7 +74,7 @@ local function scan(text)
   local out = {}
   for _, name in ipairs(list.keys(lenient.programs(text))) do
     local words = { { text = name, shape = name }, { shape = "\0" } }
-    out[#out + 1] = { words = words, program = name, name = name, moved = true }
+    out[#out + 1] = { words = words, program = name, name = name, cwd_lost = true }
   end
   return out
 end
