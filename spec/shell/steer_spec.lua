@@ -105,6 +105,39 @@ describe("a person at the hidden shell", function()
     assert.equal("fine\n", run(world, "echo fine").output)
   end))
 
+  it("stops a program that ignores the interrupt, and the rest of its line", with({}, function(world)
+    run(world, "x=kept")
+    local late = async.future()
+    local _, up = left(world, "python3 -c '" .. [[
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+def end(*_):
+    print("asked", flush=True)
+    os._exit(3)
+signal.signal(signal.SIGTERM, end)
+print("up", flush=True)
+while True: signal.pause()']] .. "; touch bad", "up", {
+      on_late_end = function(r) late:set(r) end,
+    })
+    up:get()
+    assert.is_true(world:shell():interrupt_left())
+    assert.truthy(late:get().output:find("up\n.*asked\n"))
+    assert.equal("kept\n", run(world, "echo $x").output)
+    assert.is_nil(world:read("bad"))
+  end))
+
+  it("stops a program that ignores every signal it can, by its turn too", with({}, function(world)
+    run(world, "x=kept")
+    local token = async.token()
+    local result = run(world, "(trap '' INT TERM HUP; sleep 1000 | { echo up; sleep 1000 }); touch bad", {
+      token = token, on_output = function(tail) if tail:find("up") then token:cancel("test") end end,
+    })
+    assert.equal("interrupted", result.outcome)
+    assert.is_nil(result.left_running)
+    assert.equal("kept\n", run(world, "echo $x").output)
+    assert.is_nil(world:read("bad"))
+  end))
+
   it("types for a program, and never at the shell", with({}, function(world)
     local shell = world:shell()
     run(world, "true")

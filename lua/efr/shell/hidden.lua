@@ -166,7 +166,7 @@ end
 -- Ends a run, and what it gives back then.
 function Hidden:_stopped(run, outcome)
   self:_stop(run)
-  if outcome == "wants_secret" then self:_end_input(run) end
+  if outcome == "wants_secret" then self:_end_input(run) else self:_end_job(run) end
   if not run.ended then return leave_running(self, run, outcome) end
   local result = self:_result(run)
   if result.outcome ~= "exited" then

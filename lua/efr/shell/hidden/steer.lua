@@ -9,7 +9,8 @@
 local process = require "efr.shell.process"
 
 local AFTER_INTERRUPT_MS <const>, START_MS <const>, TREE_MS <const> = 2000, 200, 4000
-local SIGKILL <const>, SIGTERM <const> = 9, 15
+local TERM_MS <const>, KILL_MS <const>, LOOK_MS <const>, JOBS_MAX <const> = 2000, 1000, 50, 8
+local SIGINT <const>, SIGKILL <const>, SIGTERM <const> = 2, 9, 15
 
 ---@class efr.Hidden
 local Steer = {}
@@ -71,8 +72,40 @@ function Steer:_stop(run)
   end
 end
 
----Stop the command whose call has answered; waits some seconds at most. One that ignores the
----interrupt still runs afterwards.
+-- Waits until another group than this one holds the terminal, or the run has ended. False: neither.
+local function has_left(self, run, group, ms)
+  local deadline = self:_now_ms() + ms
+  local function over() return run.ended or not self._pty or self._pty:foreground() ~= group end
+  while not over() and self:_now_ms() < deadline do
+    self:_wait(math.min(deadline, self:_now_ms() + LOOK_MS), nil, over)
+  end
+  return over()
+end
+
+-- Ends the program of a direct call that took no interrupt: SIGTERM for the group that holds the
+-- terminal, then SIGKILL. Never for the shell's own, which lives on; it gets SIGINT, so that the
+-- rest of its line does not run. A loop may start some more of them. A shell inside of this one has
+-- its own way with interrupts, and stays. Waits.
+function Steer:_end_job(run)
+  if run.launch ~= "direct" or run.nested then return end
+  for _ = 1, JOBS_MAX do
+    local group = not run.ended and self._pty and self._pty:foreground()
+    if not group then return end
+    local is_job = group ~= self._pid
+    if is_job then
+      self._pty:kill(SIGINT)
+      self._ports.sys.killpg(group, SIGTERM)
+    end
+    if not has_left(self, run, group, TERM_MS) then
+      if not is_job then return end
+      self._ports.sys.killpg(group, SIGKILL)
+      if not has_left(self, run, group, KILL_MS) then return end
+    end
+  end
+end
+
+---Stop the command whose call has answered; waits some seconds at most. Only a loop of the shell
+---itself, a shell inside of it and what belongs to another user may still run afterwards.
 ---@return boolean? asked
 ---@return string? err
 function Steer:interrupt_left()
@@ -82,6 +115,7 @@ function Steer:interrupt_left()
     return nil, "a call still waits for this command; interrupt the turn (Ctrl+C there) instead"
   end
   self:_stop(run)
+  self:_end_job(run)
   return true
 end
 
