@@ -22,6 +22,7 @@ local find = string.find
 ---@field wrappers string[]
 ---@field builtin boolean?
 ---@field cwd string  where the line starts
+---@field near_devices boolean?  it or the home directory has "dev" in it, as what is below /dev
 ---@field unread boolean?  a part that could not be read
 ---@field compound boolean?  no command of its own: the redirections of a loop and the like
 
@@ -35,7 +36,7 @@ local function names_of(assigns)
   return out
 end
 
-local function seen(command, item)
+local function seen(command, item, near_devices)
   local args, list, node = {}, command.words, command.node
   for i = 2, #list do args[i - 1] = list[i].shape end
   local out = {
@@ -43,6 +44,7 @@ local function seen(command, item)
     redirs = command.redirs or NOTHING, wrappers = command.wrappers or NOTHING, cwd = item.cwd,
   }
   -- Most commands are none of these.
+  if near_devices then out.near_devices = true end
   if command.cwd_lost then out.moved = true end
   if command.builtin then out.builtin = true end
   if command.unread then out.unread = true end
@@ -56,7 +58,9 @@ end
 ---@return efr.perm.Seen[]
 function M.of_line(call, item)
   local out = {}
-  for i, command in ipairs(line_of.found(call.line(item.text))) do out[i] = seen(command, item) end
+  local near = find(item.cwd, "dev", 1, true) or find(call.machine.home, "dev", 1, true)
+  local found = line_of.found(call.line(item.text))
+  for i = 1, #found do out[i] = seen(found[i], item, near) end
   return out
 end
 
@@ -89,8 +93,7 @@ end
 
 -- Only a path with "dev" in it leads below /dev: in the word, or in the directory it starts from.
 local function devices(call, cmd, emit)
-  local all = find(cmd.cwd, "dev", 1, true) or find(call.machine.home, "dev", 1, true)
-  local args = cmd.args
+  local args, all = cmd.args, cmd.near_devices
   for i = 1, #args do
     local shape = args[i]
     if all or find(shape, "dev", 1, true) then

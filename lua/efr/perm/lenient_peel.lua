@@ -46,19 +46,17 @@ local function unread(state)
 end
 M.unread = unread
 
--- Where the shell itself looks the name up.
-local function builtin_of(name, more)
-  if not name or more.wrappers[1] and not more.in_shell then return nil end
-  return builtins[name] or reserved[name]
-end
-
 -- What most commands are not: their tables stay small without it.
 local function mark(state, command, more)
   if state.moved or more.moved then command.cwd_lost, command.displaced = true, more.moved end
   local as_other = privileged[command.program] or more.privileged or state.as_other
   if as_other then command.privileged = as_other end
-  local builtin = builtin_of(command.name, more)
-  if builtin then command.builtin = builtin end
+  local name = command.name
+  -- Where the shell itself looks the name up.
+  if name and (more.in_shell or not more.wrappers[1]) then
+    local builtin = builtins[name] or reserved[name]
+    if builtin then command.builtin = builtin end
+  end
 end
 
 ---Adds a command.

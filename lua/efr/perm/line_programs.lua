@@ -90,9 +90,10 @@ local function inner_paths(places, word, why)
 end
 
 local function operand_paths(places, word, why)
-  if word.shape == "-" then return end
-  places:read(word, why)
-  if word.open or not find(word.shape, "[:=@<]") then return end
+  local shape = word.shape
+  if shape == "-" then return end
+  places:add(word, "read", false, why)
+  if word.open or not find(shape, "[:=@<]") then return end
   inner_paths(places, word, why)
   sent_paths(places, word, why)
 end
@@ -101,9 +102,7 @@ end
 
 local OPERANDS <const> = {}
 
-function OPERANDS.read(places, word, why)
-  operand_paths(places, word, why)
-end
+OPERANDS.read = operand_paths
 
 function OPERANDS.write(places, word, why)
   places:write(word, why)
@@ -128,10 +127,8 @@ local function by_operands(places, command, record)
   local contents = record.recursive and options.stands(record.recursive, words)
   for i = 2, #words do
     local word = words[i]
-    if not ended and word.text == "--" then
-      ended = true
-    elseif not ended and is_option(word) then
-      option_paths(places, word, why)
+    if not ended and byte(word.shape) == DASH and word.shape ~= "-" then
+      if word.text == "--" then ended = true else option_paths(places, word, why) end
     else
       count = count + 1
       fn(places, word, why, count, contents)

@@ -142,16 +142,16 @@ end
 ---@param wanted table
 ---@return boolean
 function M.has(parsed, wanted)
-  local options = parsed.options
+  local options, short_ones, valued = parsed.options, wanted.short, wanted.valued
   for i = 1, #options do
     local option = options[i]
     local name = option.name
     if #name > 1 then
       if has(wanted.long, name) then return true end
-    elseif wanted.short and find(wanted.short, name, 1, true) then
+    elseif short_ones and find(short_ones, name, 1, true) then
       return true
     end
-    local value = wanted.valued and wanted.valued[name]
+    local value = valued and valued[name]
     local given = value and option.value
     if given and (not given.text or value:sub(1, #given.text) == given.text) then return true end
   end

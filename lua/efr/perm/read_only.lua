@@ -89,10 +89,10 @@ end
 ---@return string? why
 function M.untrusted(command, facts)
   local name = command.words[1] and command.words[1].text
+  local found = name and facts and facts.found and facts.found[name]
+  if found == true then return nil end
   if not name or name:find("/", 1, true) then return nil end
   if not command.external and (names.builtins[name] or names.reserved[name]) then return nil end
-  local found = facts and facts.found and facts.found[name]
-  if found == true then return nil end
   return found or ("efr does not know which file %s is"):format(name)
 end
 

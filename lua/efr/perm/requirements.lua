@@ -112,12 +112,12 @@ end
 ---@return string? err
 function M.check(list)
   if type(list) ~= "table" then return nil, "the requirements are no list" end
-  for key in pairs(list) do
-    if math.type(key) ~= "integer" or key < 1 or key > #list then
-      return nil, "the requirements are no list"
-    end
-  end
-  for i, item in ipairs(list) do
+  -- A list has as many keys as its length, and a value at each place.
+  local keys = 0
+  for _ in pairs(list) do keys = keys + 1 end
+  if keys ~= #list then return nil, "the requirements are no list" end
+  for i = 1, #list do
+    local item = list[i]
     local schema = type(item) == "table" and KINDS[item.kind]
     if not schema then return nil, ("requirement %d has no known kind"):format(i) end
     local ok, err = validate.check(schema, item)
