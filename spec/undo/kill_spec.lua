@@ -17,6 +17,7 @@ describe("an undo that was killed", function()
     if name == "create" and opts.full then return nil, "no space left", "ENOSPC" end
     if name == "exchange" and opts.no_swap then return nil, "no swap", "EINVAL" end
     if name == "move" and opts.far and args[2] ~= dir then return nil, "far", "EXDEV" end
+    if opts.before then opts.before(name, args) end
     left = left - 1
     if left == 0 then
       faults.half(dir, name, args)
@@ -142,6 +143,43 @@ describe("an undo that was killed", function()
     done = assert(w.undo())
     assert.is_nil(done.stopped)
     assert.same({ a = "file 644 1\n", b = "file 644 1\n", k = "file 644 k\n" }, w.look())
+  end)
+
+  it("keeps what somebody writes while a file is copied to a trash that is far", function()
+    w.shell("echo k > k")
+    w.call("t1", "echo new > n; echo new > o")
+    opts.far = true
+    local did = {}
+    opts.before = function(name, args)
+      if name ~= "create" or did[args[1]] then return end
+      did[args[1]] = true
+      -- A new file in its place; bytes through a descriptor that was open.
+      if args[1] == "n" then w.shell("echo user > .t; mv -f .t n") end
+      if args[1] == "o" then w.shell("for f in .efr-undo-*.o*; do [ -e $f ] || f=o; echo more >> $f; done") end
+    end
+    assert(w.undo())
+    local kept = contents(trash(), contents(w.look(), {}))
+    for _, bytes in ipairs { "user\n", "new\n", "new\nmore\n" } do
+      assert(kept[bytes], ("%q is lost"):format(bytes))
+    end
+    for path in pairs(w.look()) do assert.is_nil(path:find("efr-undo", 1, true), path) end
+  end)
+
+  it("keeps what was swapped out when its place is as the undo found it again", function()
+    w.shell("echo 1 > a")
+    w.call("t1", "echo 2 > a")
+    opts.before = function(name)
+      if name == "exchange" then w.shell("echo user > a") end
+      if name == "move" then error("killed", 0) end
+    end
+    assert.is_false(pcall(w.undo))
+    opts.before = nil
+    w.shell("echo 2 > a")
+    w.restart()
+    assert(w.undo())
+    local kept = contents(trash(), contents(w.look(), {}))
+    assert(kept["user\n"], "the bytes of the user are lost")
+    assert.equal("file 644 1\n", w.look().a)
   end)
 
   it("leaves the turn as it was when it could write nothing", function()

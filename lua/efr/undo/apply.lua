@@ -16,6 +16,7 @@ local M = {}
 local SET_ID <const> = 511 -- 0777
 local TRASH_MODE <const> = 448
 local MAX_BYTES <const> = 1 << 30
+local COPIES <const> = 3 -- of a file that changes meanwhile
 local STEPS <const> = 32 -- before the loop has its turn
 
 ---@class efr.UndoApply
@@ -107,8 +108,8 @@ local function free_name(dir, name)
   return free
 end
 
--- Across file systems: a copy, complete before the original goes.
-local function copy_away(from, name, to, free)
+-- One copy of an entry on another file system. false: it changed while it was copied.
+local function copy(from, name, to, free)
   local stat, err, code = from:stat(name)
   if not stat then return nil, err, code end
   local ok
@@ -117,14 +118,25 @@ local function copy_away(from, name, to, free)
     target, err, code = from:readlink(name)
     if not target then return nil, err, code end
     ok, err, code = to:symlink(target, free)
-  else
-    local bytes
-    bytes, err, code = from:read(name, MAX_BYTES)
-    if not bytes then return nil, err, code end
-    ok, err, code = to:create(free, bytes, stat.mode & SET_ID)
+    return ok, err, code
   end
+  local bytes
+  bytes, err, code = from:read(name, MAX_BYTES)
+  if not bytes then return nil, err, code end
+  ok, err, code = to:create(free, bytes, stat.mode & SET_ID)
   if not ok then return nil, err, code end
-  return from:remove(name)
+  return from:read(name, MAX_BYTES) == bytes
+end
+
+-- Across file systems: a copy, complete before the original goes. Who has the file open may still
+-- write to it: then it is copied again.
+local function copy_away(from, name, to, shown)
+  for _ = 1, COPIES do
+    local ok, err, code = copy(from, name, to, free_name(to, shown))
+    if ok then return from:remove(name) end
+    if ok == nil then return nil, err, code end
+  end
+  return nil, "it changes all the time", "EAGAIN"
 end
 
 -- Moves what an entry of the directory is into the trash.
@@ -132,11 +144,16 @@ local function throw(self, entry, dir, name)
   local to <close>, err, code = trash_dir(self, entry)
   if not to then return nil, err, code end
   local _, shown = parts_of(entry.path)
-  local free = free_name(to, shown)
   local ok
-  ok, err, code = dir:move(name, to, free)
+  ok, err, code = dir:move(name, to, free_name(to, shown))
   if ok or code ~= "EXDEV" then return ok, err, code end
-  return copy_away(dir, name, to, free)
+  if name == shown then
+    -- Whoever writes a new file there while this one is copied keeps it.
+    name = beside(self, entry, "o")
+    ok, err, code = dir:move(shown, dir, name)
+    if not ok then return nil, err, code end
+  end
+  return copy_away(dir, name, to, shown)
 end
 
 -- Files -------------------------------------------------------------------------------------------
@@ -185,20 +202,22 @@ local function put(self, entry, dir, name)
 end
 
 -- What lies under the name of the new content after a run that was cut short: that content, whole
--- or not, or the old content that it took the place of.
-local function clear_new(self, entry, dir, name, new)
-  local is_ours = entry.to and is_in(self, dir, new, entry.to, entry.to_bytes)
-    or is_in(self, dir, name, entry.from, entry.from_bytes)
-  if is_ours then return dir:remove(new) end
+-- or not, or the old content that it took the place of. Only what is in its place too, or will be,
+-- is removed: somebody may have written to either since.
+local function clear_new(self, entry, dir, new)
+  if entry.to and is_in(self, dir, new, entry.to, entry.to_bytes) then return dir:remove(new) end
+  local stat = dir:stat(new)
+  local bytes = stat and stat.type == "file" and dir:read(new, MAX_BYTES)
+  if bytes and entry.to and entry.to_bytes:sub(1, #bytes) == bytes then return dir:remove(new) end
   return throw(self, entry, dir, new)
 end
 
 -- What an earlier run left beside the path. Afterwards nothing is.
-local function clean_up(self, entry, dir, name)
+local function clean_up(self, entry, dir)
   local new, old = beside(self, entry, "n"), beside(self, entry, "o")
   local ok, err, code = true, nil, nil
   if dir:stat(old) then ok, err, code = throw(self, entry, dir, old) end
-  if ok and dir:stat(new) then ok, err, code = clear_new(self, entry, dir, name, new) end
+  if ok and dir:stat(new) then ok, err, code = clear_new(self, entry, dir, new) end
   return ok, err, code
 end
 
@@ -206,7 +225,7 @@ local function apply_file(self, entry, dir, name, again)
   local gone = false
   if again then
     gone = dir:stat(beside(self, entry, "o")) ~= nil
-    local ok, err, code = clean_up(self, entry, dir, name)
+    local ok, err, code = clean_up(self, entry, dir)
     if not ok then return nil, err, code end
     local is_new
     is_new, err, code = is_in(self, dir, name, entry.to, entry.to_bytes)
