@@ -66,7 +66,7 @@ int pty_write(struct pty *pty, const char *bytes, size_t len_bytes, struct efr_e
 /* Writes at most PTY_KEYS_MAX bytes of a person's keys at once, none while as many are unread: so what a program leaves
  * unread at its end is in the terminal, where it can be thrown away, and never in a queue behind it. Returns the count, 0
  * while there is no room, or -1 with *err set. */
-#define PTY_KEYS_MAX 1024
+#define PTY_KEYS_MAX 1025 /* an answer of input.respond and its return */
 ssize_t pty_write_keys(struct pty *pty, const char *bytes, size_t len_bytes,
                        struct efr_err *err);
 

@@ -167,7 +167,7 @@ while True: signal.pause()']] .. "; touch bad", "up", {
       local typed = 0
       for _ = 1, 200 do
         local count = assert(shell:type_keys(("touch ~/bad\n"):rep(1000)))
-        assert.is_true(count <= 1024)
+        assert.is_true(count <= 1025)
         typed = typed + count
         async.sleep(1)
       end

@@ -80,6 +80,31 @@ describe("an answer", function()
     run:refused(HIDDEN, "not_found", "does not run")
   end))
 
+  it("of the greatest length arrives whole", with(function(world)
+    local run = start(world, GETPASS)
+    run:reach(1)
+    local text = ("k"):rep(1024)
+    assert(run.shell:answer(run.call, { text = text, hidden = true }))
+    assert.equal("Key: \ngot " .. text .. "\n", run:finish().output)
+  end))
+
+  it("does not wait behind another one that the command has not read", with(function(world)
+    local run = start(world, "mkfifo end && sh -c 'echo go; cat end'", { manual_input = true })
+    run.printed:get()
+    local answer, message, code = { text = ("touch bad;"):rep(100), hidden = false, manual = true }, nil, nil
+    for _ = 1, 200 do
+      _, message, code = run.shell:answer(run.call, answer)
+      if message then break end
+      async.sleep(1) -- the terminal counts what it got a moment later
+    end
+    assert.equal("conflict", code)
+    assert.truthy(message:find("has not read", 1, true), message)
+    assert(os.execute("echo over >" .. world.home .. "/end"))
+    run:finish()
+    assert.equal("fine\n", world:shell():run({ line = "echo fine", timeout_ms = LIMIT_MS }).output)
+    assert.is_nil(world:read("bad"))
+  end))
+
   it("is refused where the command waits for another kind", with(function(world)
     local run = start(world, GETPASS)
     run:reach(1)
@@ -243,5 +268,20 @@ describe("what a command leaves unread", function()
     async.with_timeout(500, function() async.future():get() end)
     assert.equal("fine\n", world:shell():run({ line = "echo fine", timeout_ms = LIMIT_MS }).output)
     assert.is_nil(world:read("leaked"))
+  end))
+end)
+
+describe("what a person types between two calls", function()
+  it("goes nowhere, and never before the next line", with(function(world)
+    local run = start(world, "echo one")
+    run:finish()
+    local shell = world:shell()
+    assert.is_nil(shell:type_keys("touch keys\r"))
+    run:refused({ text = "touch answer", hidden = false, manual = true }, "not_found", "does not run")
+    -- As if it had come to the terminal all the same.
+    shell._pty:write("touch rest; ")
+    local result = shell:run { line = "echo fine", timeout_ms = LIMIT_MS }
+    assert.equal("fine\n", result.output)
+    for _, name in ipairs { "keys", "answer", "rest" } do assert.is_nil(world:read(name), name) end
   end))
 end)

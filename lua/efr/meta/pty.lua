@@ -58,7 +58,7 @@ function Pty:on_exit(fn) end
 ---@return boolean?
 function Pty:write(bytes) end
 
----Writes at most 1024 bytes of a person's keys now, none while as many are unread, and queues nothing.
+---Writes at most 1025 bytes of a person's keys now, none while as many are unread, and queues nothing.
 ---@param bytes string
 ---@return integer? count
 function Pty:write_keys(bytes) end

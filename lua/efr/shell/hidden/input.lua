@@ -205,6 +205,15 @@ local function check_manual(self, run)
   return true
 end
 
+-- Nothing of an answer may wait in efrd: it would go to whoever reads next.
+local function type_now(self, bytes)
+  local count, err = self._pty:write_keys(bytes)
+  if not count then return nil, err end
+  if count == #bytes then return true end
+  return nil, count == 0 and "the command has not read what was typed before"
+    or "the terminal took only a part of it"
+end
+
 ---Types the answer to a command that waits. Nothing is written unless all still holds.
 ---@param call table  of sbx.calls, as it was given to run
 ---@param answer efr.shell.Answer
@@ -220,7 +229,7 @@ function Input:answer(call, answer)
   local check = answer.manual and check_manual or check_kind
   local ok, message, code = check(self, run, answer)
   if not ok then return nil, message, code end
-  ok, message = self._pty:write(answer.text .. "\r")
+  ok, message = type_now(self, answer.text .. "\r")
   if not ok then return conflict(message) end
   -- The answer is activity: should the same prompt come again, it is a new wait.
   run.active = self:_now_ms()
