@@ -63,6 +63,9 @@ return {
       paths = { "a/b/c/.git/config" }, key = "alias.st" },
     { line = "git init -q --bare x; git -C x config core.sshCommand evil", paths = { "x/config" },
       key = "core.sshcommand" },
+    { line = "mv .git/HEAD .git/H; echo ref: refs/heads/x >HEAD; mkdir objects refs; "
+        .. "printf '[core]\\n\\tfsmonitor = ./evil\\n' >config", paths = { "config" },
+      key = "core.fsmonitor" },
     { before = NESTED .. "; git -C sub config core.pager less",
       line = "git -C sub config core.pager evil", paths = { CONFIG }, key = "core.pager" },
     { before = NESTED .. "; git -C sub config include.path ../../more; : >more",

@@ -70,7 +70,7 @@ local function read_dir(top, rel, opts, room)
     sort_entry(out, rel, name, kind, opts.is_surface)
   end
   out.git = names[".git"]
-  out.bare = rel ~= "." and names.HEAD ~= nil and names.objects ~= nil and names.refs ~= nil
+  out.bare = names.HEAD ~= nil and names.objects ~= nil and names.refs ~= nil
   table.sort(out.dirs)
   return out
 end
