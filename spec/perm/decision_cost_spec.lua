@@ -52,6 +52,6 @@ describe("a decision for a line of 200 bytes", function()
     end)
   end
 
-  costs("cautious", "allow", 14500, 47)
-  costs("auto", "contain", 16000, 52)
+  costs("cautious", "allow", 14500, 54)
+  costs("auto", "contain", 16000, 59)
 end)

@@ -257,9 +257,8 @@ local function simple_rules(rules)
   local declarations = (blanks * (V "argument_redir" + V "declared" + word)) ^ 0
   local prefix = V "assign" + V "redir" + #keyword "nocorrect" * V "command_word"
   local body = #declares * V "command_word" * declarations + first * arguments
-  -- Finished at once, so that few captures wait: LPeg's list of them is most of its memory.
-  rules.simple = state.now(plain_command()
-    + Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body) / make_simple)
+  rules.simple = plain_command()
+    + Cp() * Ct(prefix * (blanks * prefix) ^ 0 * (blanks * body) ^ -1 + body) / make_simple
 end
 
 ---Adds the rules of commands to a grammar table.

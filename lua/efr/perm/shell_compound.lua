@@ -96,8 +96,7 @@ local function list_rules(rules)
   -- A fold of one value is that value: only more than one make a node of their own.
   local joined = Ct((blanks * C(P "&&" + "||") * separators
     * need(V "pipeline", "command after && or ||")) ^ 1)
-  -- Finished one by one: LPeg keeps all captures of what is not, and its list of them doubles.
-  rules.sublist = state.now(Cf(V "pipeline" * joined ^ -1, make_sublist))
+  rules.sublist = Cf(V "pipeline" * joined ^ -1, make_sublist)
   local pipe = C(P "|&" + "|" * -P "|")
   local piped = Ct((blanks * pipe * separators * need(V "command", "command after |")) ^ 1)
   local commands_piped = Cf(V "command" * piped ^ -1, make_pipeline)
