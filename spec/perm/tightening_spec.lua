@@ -54,6 +54,19 @@ describe("rules for programs that run as another user", function()
     assert.equal("contain", select(2, effect("sudo id", {}, "auto")).inside)
   end)
 
+  it("refuse where the directory is not known any more, and allow nothing there", function()
+    local function under(kind)
+      local made = rule(kind, "make")
+      made.resource.command.under = "/home/u/p"
+      return made
+    end
+    for _, line in ipairs { "make all", "cd src; make all", "cd /tmp && make all" } do
+      assert.equal("deny", (effect(line, { under("deny") }, "auto")), line)
+    end
+    assert.equal("allow", (effect("make all", { under("allow") })))
+    assert.equal("ask", (effect("cd src; make all", { under("allow") })))
+  end)
+
   it("are named by the number that they have in the file", function()
     local numbered = rule("deny", "sudo")
     numbered.number = 7

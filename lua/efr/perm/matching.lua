@@ -168,9 +168,10 @@ local function under_root(under, ctx)
   return under
 end
 
-local function under_matches(pattern, command, ctx)
+-- Where the directory is not known an allowing rule does not match, and a stricter one does.
+local function under_matches(pattern, command, ctx, stricter)
   if not pattern.under then return true end
-  if command.moved or not ctx or not ctx.cwd then return false end
+  if command.moved or not ctx or not ctx.cwd then return stricter end
   local root = under_root(pattern.under, ctx)
   return root and paths.within(ctx.cwd, root) or false
 end
@@ -187,13 +188,13 @@ local function is_program(pattern, words)
   return first ~= nil and first.text == pattern.program and not first.glob
 end
 
-local function fits(pattern, command, ctx)
+local function fits(pattern, command, ctx, stricter)
   if is_bare(pattern) then return true end
   local words = command.words
   if not knows_words(pattern, words) or not args_match(pattern, words) then return false end
   local first = 2 + #(pattern.args or {})
   return counts_match(pattern, words, first) and not forbidden(pattern, words)
-    and check_matches(pattern, words, first) and under_matches(pattern, command, ctx)
+    and check_matches(pattern, words, first) and under_matches(pattern, command, ctx, stricter)
 end
 
 ---Whether a command matches a pattern. One that runs as another user matches none.
@@ -203,7 +204,7 @@ end
 ---@return boolean
 function M.command(pattern, command, ctx)
   if command.privileged or not is_program(pattern, command.words) then return false end
-  return fits(pattern, command, ctx)
+  return fits(pattern, command, ctx, false)
 end
 
 -- The program that runs others as another user counts by its base name: whoever refuses sudo
@@ -217,13 +218,13 @@ local function names_program(pattern, command)
 end
 
 ---Whether a command matches the pattern of a rule that makes something stricter: as above, and
----also when it runs as another user.
+---also when it runs as another user, and when the directory that `under` asks for is not known.
 ---@param pattern table
 ---@param command table
 ---@param ctx table?
 ---@return boolean
 function M.stricter(pattern, command, ctx)
-  return names_program(pattern, command) and fits(pattern, command, ctx)
+  return names_program(pattern, command) and fits(pattern, command, ctx, true)
 end
 
 ---Whether a command may match a pattern: as for a rule that makes something stricter, but a word

@@ -50,11 +50,11 @@ function RESOURCES.under(resource, subject)
   return subject.path ~= nil and paths.within(subject.path, resource.under)
 end
 
--- Only what opens leaves out a program that runs as another user.
+-- Only what opens leaves out a program that runs as another user, and a place that is not known.
 function RESOURCES.command(resource, subject, _, effect)
   local command = subject.command
   if not command then return false end
-  if command.privileged and effect ~= "allow" then
+  if effect ~= "allow" then
     return matching.stricter(resource.command, command, subject.place)
   end
   return matching.command(resource.command, command, subject.place)
