@@ -60,6 +60,9 @@ static void check_descriptors(void)
                 die_errno("descriptor %d", fd);
             continue;
         }
+        /* Below a directory of the host there is no mask and no pin: its mounts are the host's. */
+        if (S_ISDIR(st.st_mode))
+            die("descriptor %d is a directory of the host", fd);
         /* A socket of the host's network would be a way out, but for a connected pair. */
         struct sockaddr_storage peer;
         socklen_t len = sizeof peer;

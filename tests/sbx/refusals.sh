@@ -90,4 +90,13 @@ OUT=$(env -i PATH=/usr/bin:/bin EFR_X=1 http_proxy=x My_Token=1 KEPT_TOKEN=1 aws
     URL=https://u:p@h/ URL2=https://u@h/ "$(printf 'b\377d')=1" "$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null | sort | tr '\n' ' ')
 STATUS=0
 expect "the environment is filtered" 0 "GREETING=hello KEPT_TOKEN=1 PATH=/usr/bin:/bin PLAIN=yes TMPDIR=/tmp URL2=https://u@h/ XDG_RUNTIME_DIR=*"
+# Below a directory of the host there is no mask and no pin.
+plan touch "$W/project/ran"
+OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" 2>&1 </)
+STATUS=$?
+expect "a directory as standard input" 125 "*descriptor 0 is a directory of the host"
+OUT=$("$W/bin/efr-sbx" run --call-dir "$CALL" </dev/null 2>&1 1</)
+STATUS=$?
+expect "a directory as standard output" 125 "*descriptor 1 is a directory of the host"
+if [ -e "$W/project/ran" ]; then bad "a directory as a standard descriptor (it ran)"; fi
 finish
