@@ -37,6 +37,7 @@ enum answer {
     CHECK_OPEN_1, /* the flags are argument 1, the mode is the next one */
     CHECK_OPEN_2,
     CHECK_SOCKET,
+    CHECK_PRLIMIT,
     ANSWER_COUNT,
 };
 
@@ -104,6 +105,7 @@ static const struct rule RULES[] = {
     {"openat", 0, CHECK_OPEN_2},
     {"socket", 0, CHECK_SOCKET},
     {"socketpair", 0, CHECK_SOCKET},
+    {"prlimit64", 0, CHECK_PRLIMIT},
 };
 #define RULE_COUNT (sizeof RULES / sizeof *RULES)
 
@@ -215,6 +217,16 @@ static void put_clone(struct program *p)
     put_return(p, SECCOMP_RET_ALLOW);
 }
 
+/* Limits of pid 1: with too few descriptors it could not tell how the call went. It has the
+ * same user as the command, so the kernel would allow it (prlimit(2), permissions). */
+static void put_prlimit(struct program *p)
+{
+    load_low(p, 0);
+    put(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
+    put_errno(p, EPERM);
+    put_return(p, SECCOMP_RET_ALLOW);
+}
+
 static void put_answer(struct program *p, enum answer answer)
 {
     switch (answer) {
@@ -247,6 +259,9 @@ static void put_answer(struct program *p, enum answer answer)
         return;
     case CHECK_SOCKET:
         put_socket(p);
+        return;
+    case CHECK_PRLIMIT:
+        put_prlimit(p);
         return;
     case ANSWER_COUNT:
         break;

@@ -18,6 +18,12 @@ return {
     { before = "git init -q --bare .git/modules/m",
       line = "echo /tmp >.git/modules/m/commondir", paths = { ".git/modules/m/commondir" } },
     { line = "cp -r .git bare && echo /tmp >bare/commondir", paths = { "bare/commondir" } },
+    { line = "mkdir -p dd data/objects data/refs; echo ref: refs/heads/x >dd/HEAD; "
+        .. "echo ../data >dd/commondir; git config -f data/config alias.zz '!evil'",
+      paths = { "dd/commondir" } },
+    { line = "mkdir -p w/worktrees/dd data/objects data/refs; "
+        .. "echo ref: refs/heads/x >w/worktrees/dd/HEAD; echo ../../../data >w/worktrees/dd/commondir",
+      paths = { "w/worktrees/dd/commondir" } },
   },
   config_worktree_appeared = {
     { line = "echo >.git/config.worktree", paths = { ".git/config.worktree" } },

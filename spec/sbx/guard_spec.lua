@@ -144,6 +144,7 @@ describe("sbx.guard", function()
     "git clone -q . copy",
     "git init -q --bare store.git",
     "git worktree add -q ../tree",
+    "git clone -q --bare . b.git; git -C b.git worktree add -q ../b-tree; git -C b-tree status",
     "git worktree add -q tree; git -C tree status; git worktree list",
     "git worktree move ../tree-a tree-b; git -C tree-b status; git worktree repair tree-b",
     "git worktree move tree-c tree-d; git -C tree-d status",

@@ -37,6 +37,7 @@ for name in io_uring_setup io_uring_enter io_uring_register clone3; do
     expect "$name" 1 "call: ENOSYS"
 done
 answer EPERM call 467
+answer EPERM call "$(nr prlimit64)" 1
 answer ENOSYS call 468
 answer ENOSYS call 100000
 answer ENOSYS openat2

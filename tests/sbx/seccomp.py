@@ -97,6 +97,8 @@ def answers(name, closed_modes, subject):
         return [((0, n | HIGH), error("EPERM")) for n in IOCTLS] + [((0, n), ALLOW) for n in (0x5401, 0x5413, 0)]
     if name == "clone":
         return [((flag | HIGH | 17,), error("EPERM")) for flag in NAMESPACES] + [((0x3D0F00,), ALLOW)]
+    if name == "prlimit64":
+        return [((1 | HIGH, 7), error("EPERM")), ((0, 7), ALLOW), ((2, 7), ALLOW)]
     if name in ("socket", "socketpair"):
         both = [((family | HIGH, 1, 0), ALLOW if family in (1, 2, 10, 16) else error("EAFNOSUPPORT"))
                 for family in range(0, 300)]

@@ -128,7 +128,9 @@ local function add_above(self, cwd)
     local dir <close> = self.opts.ports.dir.open(path)
     local stat = dir and dir:stat(".git")
     if stat then add_git(self, dir, path, stat.type, true) end
-    if dir and not stat and dir:stat("HEAD") and dir:stat("objects") then
+    if dir and not stat and dir:stat("HEAD")
+      and (dir:stat("objects") or dir:stat("commondir"))
+    then
       add_repo(self, path, { late = true })
     end
     path = path:match("^(.+)/[^/]*$")
@@ -149,13 +151,21 @@ local function add_surface(self, top, root, rel)
   self.record.surface[path] = item
 end
 
-local function add_dir(self, top, root, rel, entry)
+-- Whether git takes a directory for a git directory. The directories of a repository's own linked
+-- work trees look like split ones; they are read with it.
+local function is_git_dir(kept, rel, entry)
+  if entry.bare or not entry.split then return entry.bare end
+  local owner = rel:match("^(.*)/worktrees/[^/]+$") or rel:match("^worktrees/[^/]+$") and "."
+  return not (owner and kept[owner] and kept[owner].bare)
+end
+
+local function add_dir(self, top, root, rel, entry, takes)
   local path = rel == "." and root or root .. "/" .. rel
   if entry.git then
     local dir <close> = top:open(rel)
     if dir then add_git(self, dir, path, entry.git) end
   end
-  if entry.bare then add_repo(self, path, {}) end
+  if takes then add_repo(self, path, {}) end
   if rel == "." or entry.git then
     for _, name in ipairs(entry.protected or {}) do
       self.record.protected[path .. "/" .. name] = true
@@ -174,8 +184,9 @@ local function add_root(self, root)
   self.record.scans[root] = kept
   self.record.unsure = self.record.unsure or not whole
   for rel, entry in pairs(kept) do
-    local busy = entry.git or entry.bare or entry.protected or #entry.files > 0
-    if busy then add_dir(self, top, root, rel, entry) end
+    local takes = is_git_dir(kept, rel, entry)
+    local busy = entry.git or takes or entry.protected or #entry.files > 0
+    if busy then add_dir(self, top, root, rel, entry, takes) end
   end
 end
 

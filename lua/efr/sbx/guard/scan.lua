@@ -29,6 +29,7 @@ for _, name in ipairs(floors.AGENTS) do PROTECTED[name] = true end
 ---@field count integer
 ---@field git string?  type of its entry `.git`
 ---@field bare boolean?  it looks like a git directory
+---@field split boolean?  it looks like one whose objects and settings `commondir` names
 ---@field files string[]  that run code later, below the root
 ---@field dirs string[]  below the root
 ---@field protected string[]?  names that tools act on
@@ -71,6 +72,7 @@ local function read_dir(top, rel, opts, room)
   end
   out.git = names[".git"]
   out.bare = names.HEAD ~= nil and names.objects ~= nil and names.refs ~= nil
+  out.split = names.HEAD ~= nil and names.commondir ~= nil
   table.sort(out.dirs)
   return out
 end
