@@ -46,7 +46,7 @@ see 'allowed by your rule sandbox.allow\[0\]: write under ~/notes'
 see 'done in'
 [[ -e ~/notes/two ]] || fail 'a covered call did not run'
 equals "$(sqlite3 "$db" "SELECT count(*) FROM events WHERE kind = 'approval_requested'")" 1 'questions'
-contains "$(efr history --verbose "$(efr history | head -1 | cut -d' ' -f1)")" \
+contains "$(efr history --verbose "$(efr history | awk 'NR == 1 { print $1 }')")" \
     'allowed by your rule sandbox.allow\[0\]: write under ~/notes' 'the record'
 
 # efr explain says so without a daemon.

@@ -93,10 +93,10 @@ sed -i '/^\[conversation\]/,$d' "$HOME/.config/efr/config.toml"
 efr config reload >/dev/null
 
 # History shows each record, and the user's words only as a number.
-all=$(efr history --verbose "$(efr history | head -1 | cut -d' ' -f1)")
+all=$(efr history --verbose "$(efr history | awk 'NR == 1 { print $1 }')")
 contains "$all" 'exit write ~/notes/late, predicted, decided by reviewer' 'history'
 contains "$all" 'your messages in the record: 1' 'history'
-lacks "$(efr history "$(efr history | head -1 | cut -d' ' -f1)")" 'decided by' 'history without --verbose'
+lacks "$(efr history "$(efr history | awk 'NR == 1 { print $1 }')")" 'decided by' 'history without --verbose'
 
 # The daemon dies while a question waits: the question expires, nothing runs, nothing goes on by itself.
 ask wait 'print dead >~/notes/dead'
@@ -115,7 +115,7 @@ equals "$(efr away off)" 'not away' 'efr away off'
 
 # What was refused last runs once, afterwards, when the user says so.
 ask deny 'print later >~/notes/later'
-id=$(efr history | head -1 | cut -d' ' -f1)
+id=$(efr history | awk 'NR == 1 { print $1 }')
 contains "$(output)" 'efr allow-last'
 if efr allow-last --conversation "$id" </dev/null >"$T/out" 2>&1; then fail 'it ran without a yes'; fi
 contains "$(cat "$T/out")" 'print later >~/notes/later'

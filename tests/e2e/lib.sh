@@ -150,6 +150,8 @@ finish() {
     exit $status
 }
 trap finish EXIT
+# A command of the test that fails by itself ends it; say which.
+trap 'printf "FAIL line %s: %s\n" "$LINENO" "$BASH_COMMAND" >&2' ERR
 
 # contains TEXT PATTERN [WHAT]: PATTERN is an extended regular expression.
 contains() { grep -qE -- "$2" <<<"$1" || fail "${3:-text} lacks /$2/: $1"; }

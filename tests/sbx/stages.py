@@ -23,12 +23,13 @@ STAGES = {
              "proc", "mounts", "directory", "no_new_privs", "landlock", "start of the command", "pid 1"],
     "command": ["command", "seccomp"],
 }
-# Stages of other subcommands and of a failure alone.
-ELSEWHERE = {"namespaces", "git", "probe", "line", "bubblewrap"}
+# Stages of other subcommands, of a failure alone, and of calls with a limit of memory, for which this
+# machine may have no cgroup (tests/kernels/memory.sh).
+ELSEWHERE = {"namespaces", "git", "probe", "line", "bubblewrap", "cgroup"}
 PARTIES = ["shell", "launcher", "init", "command"]
 if os.environ.get("EFR_SBX_BACKEND") == "bwrap":
     PARTIES[2:2] = ["watcher", "bwrap"]
-    ELSEWHERE = {"identity", "network", "read-only root", "pool", "git", "probe", "line"}
+    ELSEWHERE = {"identity", "network", "read-only root", "pool", "git", "probe", "line", "cgroup"}
     STAGES["launcher"] += ["bubblewrap", "mount sources", "mounts", "proc", "devices"]
     STAGES["init"] = ["start", "plan", "namespaces", "mounts", "directory", "no_new_privs", "landlock",
                       "start of the command", "pid 1"]
